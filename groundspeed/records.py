@@ -1,0 +1,269 @@
+"""What one run learnt of one operator, and the file that keeps it.
+
+A record file is written once, whole, when the sweep of an operator ends, and never rewritten: two runners cannot
+conflict and a kill loses at most the operator being measured. It lies at
+
+    results/<machine>/records/<run id>/<operator>.jsonl.gz
+
+and holds one JSON object a line: a ``Header``, then one ``Measurement`` for every implementation and case of the
+inventory (skipped and failed ones with their reason), then a ``Footer`` whose count proves the file is whole.
+This module knows nothing of torch, so that whatever reads records starts in milliseconds.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+SCHEMA = 1
+SUFFIX = ".jsonl.gz"
+QUANTITIES = ("device_cold", "device_hot", "call", "host")
+
+Status = Literal["ok", "skipped", "failed"]
+Failure = Literal["build", "incorrect", "impossible", "crash", "oom", "timeout", "error"]
+
+
+class RecordError(Exception):
+    """A record file that cannot be read: names the file and what is wrong with it."""
+
+
+class Environment(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where a run happened. Absent parts are empty; sizes in bytes, power in watts, clocks in MHz."""
+
+    device: str  # "cuda" or "cpu"
+    device_name: str
+    python: str
+    os: str
+    cpu: str = ""
+    threads: int = 0
+    device_count: int = 0
+    uuid_hash: str = ""
+    driver: str = ""
+    cuda: str = ""
+    capability: str = ""
+    multiprocessors: int = 0
+    l2_bytes: int = 0
+    memory_bytes: int = 0
+    power_cap_w: float = 0.0
+    torch: str = ""
+    triton: str = ""
+    cupy: str = ""
+    nvcc: str = ""
+    groundspeed: str = ""
+    other_processes: int = 0  # processes of others seen on the GPU when the run began
+
+
+class Ceilings(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the device reached in this session: bytes/s by kind of traffic, FLOP/s of a matmul by dtype."""
+
+    copy: float = 0.0
+    read: float = 0.0
+    write: float = 0.0
+    matmul: dict[str, float] = {}
+
+
+class Accuracy(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Distance from the float64 reference on the measured case's own inputs.
+
+    max_abs
+        max |out - ref|
+    max_rel
+        max |out - ref| / |ref| over elements with |ref| above the dtype's smallest normal number
+    norm
+        ||out - ref|| / ||ref||, Euclidean
+    tolerance_used
+        max |out - ref| / (atol + rtol |ref|): above 1 is a failure
+    """
+
+    max_abs: float
+    max_rel: float
+    norm: float
+    tolerance_used: float
+
+
+class KernelResources(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the compiler gave one kernel."""
+
+    name: str
+    registers: int = 0
+    shared_bytes: int = 0
+    spill_bytes: int = 0
+
+
+class Clocks(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Read through NVML around the timed rounds of a case."""
+
+    sm_mhz: tuple[int, int] = (0, 0)  # lowest and highest seen
+    memory_mhz: int = 0
+    power_w: float = 0.0
+    temperature_c: int = 0
+    throttle: tuple[str, ...] = ()
+
+
+class Measurement(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Everything learnt of one implementation on one case in one run.
+
+    ``samples`` maps a quantity to nanoseconds, one value a round; value i of every implementation of a case comes
+    from the same round i, so ratios can be paired:
+
+    device_cold, device_hot
+        span of the work on the device (on a CPU: of the call), with the L2 cache emptied by a read, and without
+    call
+        host wall time of one synchronised call
+    host
+        host time to issue the work, not waiting for it
+    """
+
+    implementation: str
+    dtype: str
+    shape: dict[str, int | str]
+    status: Status
+    case_digest: str = ""
+    implementation_digest: str = ""
+    failure: Failure | None = None
+    reason: str = ""
+    unstable: str = ""  # why the interval stayed wide, although the measurement is kept
+    timer: str = ""  # "cupti", "events", "graph" or "clock"
+    samples: dict[str, list[float]] = {}
+    kernels: list[str] = []  # device kernels of one call, in order
+    prepare_ns: float | None = None
+    first_run_ns: float | None = None
+    peak_memory_bytes: int | None = None
+    energy_nj: float | None = None
+    accuracy: Accuracy | None = None
+    flops: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+    items: int = 0  # samples (images, rows) in one call, for samples/s
+    resources: list[KernelResources] = []
+    tuned: str = ""  # the configuration an autotuner chose
+    clocks: Clocks | None = None
+    notes: list[str] = []
+
+    @property
+    def backend(self) -> str:
+        return self.implementation.partition("_")[0]
+
+    @property
+    def shape_label(self) -> str:
+        return ",".join(f"{name}={value}" for name, value in self.shape.items())
+
+    @property
+    def case_label(self) -> str:
+        return f"{self.dtype} {self.shape_label}"
+
+    @property
+    def first_call_ns(self) -> float | None:
+        """Prepare and first run together: compile, tune, load."""
+        if self.prepare_ns is None or self.first_run_ns is None:
+            return None
+        return self.prepare_ns + self.first_run_ns
+
+
+class Header(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Which run this is. Times are ISO 8601 in UTC."""
+
+    run_id: str
+    operator: str
+    machine: str
+    started: str
+    environment: Environment
+    schema: int = SCHEMA
+    commit: str = ""  # full hash of the implementation files' commit; empty outside git
+    commit_time: str = ""
+    dirty: bool = False  # the working tree differed from the commit
+    tier: str = "full"
+    seed: int = 0
+    bound: str = "memory"
+    ladders: dict[str, list[str]] = {}
+    ideas: dict[str, str] = {}  # implementation -> its idea, one sentence
+    missing: dict[str, str] = {}  # back end -> why it has no implementation
+    ceilings: Ceilings | None = None
+    command: str = ""  # reproduces this sweep
+
+
+class Footer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Ends a whole file. ``seconds`` splits the sweep's wall time by phase."""
+
+    end: int
+    seconds: dict[str, float] = {}
+
+
+class Record(msgspec.Struct, frozen=True):
+    """One operator's sweep, in memory."""
+
+    header: Header
+    measurements: tuple[Measurement, ...]
+    footer: Footer
+
+
+def record_path(results: Path, machine: str, run_id: str, operator: str) -> Path:
+    """Where the record of one operator in one run is kept."""
+    return results / machine / "records" / run_id / f"{operator}{SUFFIX}"
+
+
+def find_records(results: Path) -> list[Path]:
+    """Every record file under a results folder, oldest run first."""
+    return sorted(results.glob(f"*/records/*/*{SUFFIX}"), key=lambda path: (path.parent.name, path.name))
+
+
+def write_record(path: Path, record: Record) -> None:
+    """Write a record atomically: a reader sees the whole file or none, and a full disk leaves nothing behind.
+
+    Raises FileExistsError when the record is already there (records are immutable) and OSError when it cannot be
+    written.
+    """
+    if path.exists():
+        raise FileExistsError(f"{path} exists: records are never rewritten")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    encode = msgspec.json.Encoder().encode
+    lines = [encode(record.header), *map(encode, record.measurements), encode(record.footer)]
+    payload = gzip.compress(b"\n".join(lines) + b"\n", compresslevel=9, mtime=0)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(payload)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def read_record(path: Path) -> Record:
+    """Read one record file. Raises RecordError with the file and the reason when it is damaged or from the future."""
+    try:
+        lines = gzip.decompress(path.read_bytes()).splitlines()
+    except (OSError, EOFError, gzip.zlib.error) as error:  # type: ignore[attr-defined]
+        raise RecordError(f"{path}: cannot be read: {error}") from error
+    if len(lines) < 2:
+        raise RecordError(f"{path}: has {len(lines)} lines, expected a header, measurements and a footer")
+    try:
+        schema = msgspec.json.decode(lines[0]).get("schema", SCHEMA)
+        if schema != SCHEMA:
+            raise RecordError(f"{path}: schema {schema}, this groundspeed reads {SCHEMA}: upgrade groundspeed")
+        header = msgspec.json.decode(lines[0], type=Header)
+        footer = msgspec.json.decode(lines[-1], type=Footer)
+        measurements = tuple(msgspec.json.decode(line, type=Measurement) for line in lines[1:-1])
+    except (msgspec.DecodeError, AttributeError) as error:
+        raise RecordError(f"{path}: {error}") from error
+    if footer.end != len(measurements):
+        raise RecordError(f"{path}: holds {len(measurements)} measurements, its footer says {footer.end}")
+    return Record(header, measurements, footer)
+
+
+def read_records(paths: list[Path]) -> Iterator[Record | RecordError]:
+    """Read many: a file that cannot be read is yielded as its error, so that the rest can be shown."""
+    for path in paths:
+        try:
+            yield read_record(path)
+        except RecordError as error:
+            yield error
