@@ -53,8 +53,7 @@ def hodges_lehmann(x: Floats) -> float:
     """
     values = _checked(x)
     first, second = np.triu_indices(len(values))
-    # Halved before they are added: a sum of two large values must not overflow.
-    return float(np.median(values[first] * 0.5 + values[second] * 0.5))
+    return float(np.median((values[first] + values[second]) * 0.5))
 
 
 def geometric_mean(x: Floats) -> float:

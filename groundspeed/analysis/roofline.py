@@ -1,0 +1,56 @@
+"""How fast a device could have done it: the least time that measured ceilings allow.
+
+The model is the roofline (Williams, Waterman, Patterson, CACM 2009) with one refinement: the bandwidth ceiling is that
+of the operator's own mix of reads and writes, because devices read and write at different rates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from groundspeed.records import Ceilings
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """The least time for a piece of work in ns, and which ceiling sets it."""
+
+    least_ns: float
+    bound: Literal["memory", "compute"]
+
+
+def memory_time(ceilings: Ceilings, bytes_read: int, bytes_written: int) -> float | None:
+    """ns to read and to write that many bytes, one after the other: ``read / read rate + written / write rate``.
+
+    None where a rate that is needed was not measured, or nothing is moved.
+    """
+    seconds = 0.0
+    for size, rate in ((bytes_read, ceilings.read), (bytes_written, ceilings.write)):
+        if size and rate <= 0:
+            return None
+        seconds += size / rate if size else 0.0
+    return seconds * 1e9 or None
+
+
+def compute_time(ceilings: Ceilings, dtype: str, flops: int) -> float | None:
+    """ns to do that many operations at the matmul rate measured for the dtype; None where it was not measured."""
+    rate = ceilings.matmul.get(dtype, 0.0)
+    return flops / rate * 1e9 if flops and rate > 0 else None
+
+
+def ceiling(ceilings: Ceilings | None, bound: str, dtype: str, flops: int, traffic: tuple[int, int]) -> Ceiling | None:
+    """The later of the memory time and the compute time of (bytes read, bytes written) and flops.
+
+    ``bound`` is the operator's own, "memory" or "compute": a compute-bound operator without a measured matmul rate has
+    no ceiling, rather than a bandwidth ceiling that it could never be near.
+    """
+    if ceilings is None:
+        return None
+    memory = memory_time(ceilings, *traffic)
+    compute = compute_time(ceilings, dtype, flops)
+    if compute is None and bound == "compute":
+        return None
+    if compute is not None and (memory is None or compute > memory):
+        return Ceiling(compute, "compute")
+    return None if memory is None else Ceiling(memory, "memory")
