@@ -1,0 +1,99 @@
+"""The machine: one kind of runner, named from its GPU, and what asv files under that name.
+
+``nvidia-h200`` is a host with one NVIDIA H200, ``nvidia-h200-x2`` one with two, ``cpu-amd-epyc`` one without a GPU.
+The host's name never appears: two runners of one kind add to one history. Neither torch nor CUDA is touched.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from groundspeed import nvml
+
+_GIB = 2**30
+
+
+def machine_name() -> str:
+    """The name this host's results are kept under, from the GPUs that CUDA_VISIBLE_DEVICES leaves or from the CPU."""
+    return _name(_gpus(), cpu_model())
+
+
+def machine_fields() -> dict[str, str]:
+    """What asv keeps of a machine (machine.json): its own six fields, ``gpu`` and ``gpu_memory``.
+
+    asv splits a series wherever one of these differs, so nothing is here that changes while the machine stays what
+    it is: not the kernel's release, the driver or CUDA (each record has them), and memory only in whole GiB.
+    """
+    gpus = _gpus()
+    fields = {
+        "machine": _name(gpus, cpu_model()),
+        "os": platform.system(),
+        "arch": platform.machine(),
+        "cpu": cpu_model(),
+        "num_cpu": str(os.cpu_count() or ""),
+        "ram": _gibibytes(_memory_bytes()),
+    }
+    if gpus:
+        fields["gpu"] = _join(Counter(gpu.name for gpu in gpus), " x")
+        fields["gpu_memory"] = _join(Counter(_gibibytes(gpu.memory_bytes) for gpu in gpus), " x")
+    return fields
+
+
+def cpu_model() -> str:
+    """The CPU's own name for itself, or its architecture where it has none."""
+    system = platform.system()
+    if system == "Linux":
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name" and value.strip():
+                return value.strip()
+    elif system == "Darwin":
+        asked = subprocess.run(
+            ["sysctl", "-n", "machdep.cpu.brand_string"], capture_output=True, text=True, timeout=30, check=False
+        )
+        if asked.stdout.strip():
+            return asked.stdout.strip()
+    return platform.processor() or platform.machine()
+
+
+def _gpus() -> tuple[nvml.Gpu, ...]:
+    return nvml.visible_gpus(nvml.installed_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+
+
+def _name(gpus: Sequence[nvml.Gpu], cpu: str) -> str:
+    if not gpus:
+        return f"cpu-{_slug(_plain_cpu(cpu))}"
+    return _join(Counter(_gpu_slug(gpu.name) for gpu in gpus), "-x", between="-")
+
+
+def _gpu_slug(name: str) -> str:
+    slug = _slug(name)
+    return slug if slug.startswith("nvidia-") else f"nvidia-{slug}"
+
+
+def _plain_cpu(model: str) -> str:
+    """Without trade marks, the word CPU and the nominal clock: none of them tells two CPUs apart."""
+    return re.sub(r"\((?:R|TM|C)\)|\bCPU\b|@.*", " ", model, flags=re.IGNORECASE)
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def _join(counts: Counter[str], times: str, between: str = ", ") -> str:
+    """``a`` or ``a x2``, sorted: the same set of GPUs reads the same in any order."""
+    return between.join(text if n == 1 else f"{text}{times}{n}" for text, n in sorted(counts.items()))
+
+
+def _memory_bytes() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _gibibytes(size: int) -> str:
+    return f"{round(size / _GIB)} GiB"
