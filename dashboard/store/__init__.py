@@ -1,0 +1,40 @@
+"""Results on disk, read once into columnar frames: the dashboard's only way to data. No Dash and no torch here.
+
+>>> store = open_store(Path("results"))
+>>> store.refresh()          # reads new and changed files only; True when anything changed
+>>> frames = store.snapshot  # immutable: hold it for the length of one answer
+>>> frames.measurements, frames.runs, frames.machines, frames.problems
+"""
+
+from __future__ import annotations
+
+from dashboard.store.schema import (
+    CASE,
+    MACHINES,
+    MEASUREMENTS,
+    METRICS,
+    PROBLEMS,
+    RUNS,
+    SERIES,
+    Direction,
+    Metric,
+    Project,
+)
+from dashboard.store.snapshot import Snapshot
+from dashboard.store.store import Store, open_store
+
+__all__ = [
+    "CASE",
+    "MACHINES",
+    "MEASUREMENTS",
+    "METRICS",
+    "PROBLEMS",
+    "RUNS",
+    "SERIES",
+    "Direction",
+    "Metric",
+    "Project",
+    "Snapshot",
+    "Store",
+    "open_store",
+]
