@@ -1,0 +1,64 @@
+"""What a back end offers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Protocol
+
+from groundspeed.operator import Case
+from groundspeed.records import KernelResources
+from groundspeed.tree import Implementation, Tree
+
+Run = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A loaded implementation.
+
+    prepare
+        Takes the case's torch tensors by input name, hands them over in the native array type without a copy, and
+        returns the timed ``run``.
+    unsupported
+        A reason why it has no answer for a case, or None.
+    to_torch
+        A native output as torch tensors over the same memory.
+    own_kernels
+        Substrings, one of which every device kernel that it launches must contain; None where any may be launched.
+    resources
+        Called after the first run: what the compiler gave its kernels.
+    tuned
+        Called after the first run: the configuration that an autotuner chose, or an empty string.
+    """
+
+    prepare: Callable[[Mapping[str, Any]], Run]
+    unsupported: Callable[[Case], str | None]
+    to_torch: Callable[[Any], tuple[Any, ...]]
+    own_kernels: Callable[[], frozenset[str] | None] = lambda: None
+    resources: Callable[[], tuple[KernelResources, ...]] = lambda: ()
+    tuned: Callable[[], str] = lambda: ""
+
+
+class Backend(Protocol):
+    """A module of this package."""
+
+    def absent(self, device: str) -> str | None:
+        """Why this back end cannot be timed on a device ("cuda" or "cpu") here, or None."""
+
+    def open_implementation(self, tree: Tree, implementation: Implementation) -> Opened:
+        """Load it. Raises whatever its file raises, and BuildError when it does not compile."""
+
+
+def unsupported_of(module: ModuleType | None) -> Callable[[Case], str | None]:
+    """A file's ``unsupported(dtype, **shape)``, or one that supports everything."""
+    function = getattr(module, "unsupported", None)
+    if function is None:
+        return lambda case: None
+    return lambda case: function(case.dtype, **case.dims)
+
+
+def torch_outputs(output: Any) -> tuple[Any, ...]:
+    """One tensor or a tuple of them, as a tuple."""
+    return tuple(output) if isinstance(output, tuple | list) else (output,)

@@ -1,0 +1,98 @@
+"""What the numbers depend on besides the code: devices, versions, clocks' limits."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+
+import torch
+
+import groundspeed
+from groundspeed.measure import nvml
+from groundspeed.records import Environment
+
+
+def choose_device() -> str:
+    """``cuda`` where torch sees a GPU, else ``cpu``."""
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def gpu_handle(device: str) -> nvml.Gpu | None:
+    """NVML's view of torch's current GPU."""
+    if device != "cuda":
+        return None
+    return nvml.Gpu.open(str(torch.cuda.get_device_properties(torch.cuda.current_device()).uuid))
+
+
+def describe(device: str) -> Environment:
+    """The environment of a sweep on a device."""
+    common = {
+        "device": device,
+        "python": platform.python_version(),
+        "os": f"{platform.system()} {platform.release()}",
+        "cpu": _cpu_model(),
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "triton": _version("triton"),
+        "cupy": _version("cupy-cuda13x") or _version("cupy-cuda12x") or _version("cupy"),
+        "groundspeed": groundspeed.__version__,
+    }
+    if device != "cuda":
+        return Environment(device_name=_cpu_model(), memory_bytes=_physical_memory(), **common)  # type: ignore[arg-type]
+    properties = torch.cuda.get_device_properties(torch.cuda.current_device())
+    gpu = gpu_handle(device)
+    return Environment(
+        device_name=properties.name,
+        device_count=torch.cuda.device_count(),
+        uuid_hash=nvml.hashed(str(properties.uuid)),
+        driver=gpu.driver() if gpu else "",
+        cuda=torch.version.cuda or "",
+        capability=f"{properties.major}.{properties.minor}",
+        multiprocessors=properties.multi_processor_count,
+        l2_bytes=properties.L2_cache_size,
+        memory_bytes=properties.total_memory,
+        power_cap_w=gpu.power_cap_w() if gpu else 0.0,
+        nvcc=_nvcc(),
+        other_processes=gpu.other_processes() if gpu else 0,
+        **common,  # type: ignore[arg-type]
+    )
+
+
+def free_memory(device: str) -> int:
+    """Bytes that can still be taken on the device."""
+    if device == "cuda":
+        return int(torch.cuda.mem_get_info()[0])
+    return int(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+
+
+def _version(distribution: str) -> str:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _nvcc() -> str:
+    from groundspeed.build import find_toolchain
+    from groundspeed.errors import UserError
+
+    try:
+        return find_toolchain().version
+    except UserError:
+        return ""
+
+
+def _physical_memory() -> int:
+    return int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+
+
+def _cpu_model() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            for line in file:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        return platform.processor() or platform.machine()
+    return platform.processor() or platform.machine()
