@@ -1,0 +1,43 @@
+# make bench [TIER=small|core|full] [ONLY=softmax]   measure, print the speedup table
+# make test                                          lint, types, tests: what CI runs
+# make gpu-test                                      the tests that need a GPU
+# make dash [PORT=8050]                              the dashboard
+# make gate [BASE=origin/main]                       judge the working tree against BASE
+# make table                                         write README's speed table anew from results/
+PYTHON ?= python3
+VENV ?= .venv
+TIER ?= small
+ONLY ?=
+BASE ?= origin/main
+PORT ?= 8050
+CUDA ?= cuda
+PYTEST_ARGS ?=
+
+# The environment's interpreter; $(1) are the extras to install. It is instant when nothing changed.
+environment = $(PYTHON) tools/environment.py --venv $(VENV) --cuda $(CUDA) --extras "$(1)"
+
+.PHONY: bench test gpu-test dash gate table chromium clean
+
+bench:
+	@python=$$($(call environment,)) && $$python -m groundspeed run --tier $(TIER) $(if $(ONLY),--only $(ONLY))
+
+test: chromium
+	@CUDA=$(CUDA) PYTHON=$$($(call environment,dev)) sh tools/test.sh $(PYTEST_ARGS)
+
+gpu-test:
+	@python=$$($(call environment,bridge)) && $$python -m pytest -m gpu $(PYTEST_ARGS)
+
+dash:
+	@python=$$($(call environment,dashboard)) && $$python -m groundspeed dash --port $(PORT)
+
+gate:
+	@python=$$($(call environment,)) && $$python -m groundspeed gate --base $(BASE)
+
+table:
+	@python=$$($(call environment,)) && $$python -m groundspeed table --readme
+
+chromium:
+	@sh tools/chromium.sh
+
+clean:
+	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,116 @@
+"""The command ``groundspeed``: finds the command's module, and turns user errors into one line and exit status 2.
+
+Only the chosen command's module is imported, and it imports what is heavy inside: ``groundspeed list`` must answer
+in a fraction of the second that ``import torch`` takes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from groundspeed import __version__
+from groundspeed.errors import UserError
+
+OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+
+
+@dataclass(frozen=True)
+class Command:
+    """A module with ``add_arguments(parser)`` and ``run(arguments) -> exit status``, and the command's line of help."""
+
+    module: str
+    help: str
+
+
+COMMANDS = {
+    "list": Command("groundspeed.commands.list", "what there is to measure: operators, implementations, cases"),
+    "check": Command("groundspeed.commands.check", "check implementations against the float64 reference"),
+    "run": Command("groundspeed.commands.run", "measure, and print the speedup table"),
+    "table": Command("groundspeed.commands.table", "print the speedup table of stored records"),
+    "machine": Command("groundspeed.commands.machine", "what this machine is called, and what it has"),
+    "gate": Command("groundspeed.gate.gate_command", "judge a change: base and head side by side on one GPU"),
+    "compare": Command("groundspeed.gate.compare_command", "compare stored records of two commits, machines or files"),
+    "dash": Command("dashboard.command", "serve the dashboard on this machine"),
+    "export": Command("dashboard.export_command", "write the dashboard as one offline HTML file"),
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """Argument errors are user errors: one line, with the nearest word that would have been right."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message}; type: {self.prog} --help")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit status: 0 done, 1 something failed, 2 wrong use, 130 interrupted."""
+    try:
+        return _dispatch(list(sys.argv[1:] if argv is None else argv))
+    except UserError as error:
+        print(f"groundspeed: {error}", file=sys.stderr)
+        return USAGE
+    except KeyboardInterrupt:
+        print("\ngroundspeed: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader went away (| head). Nothing more can be written, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+
+
+def _dispatch(argv: list[str]) -> int:
+    arguments = _global_parser().parse_args(argv)
+    if arguments.command is None:
+        _global_parser().print_help()
+        return USAGE
+    command = COMMANDS.get(arguments.command)
+    if command is None:
+        raise UserError(f"unknown command {arguments.command!r}{_near(arguments.command)}; type: groundspeed --help")
+    module = importlib.import_module(command.module)
+    parser = _Parser(prog=f"groundspeed {arguments.command}", description=module.__doc__, formatter_class=_Help)
+    parser.add_argument("--project", type=Path, default=arguments.project, metavar="DIR", help=_PROJECT_HELP)
+    module.add_arguments(parser)
+    status: int = module.run(parser.parse_args(arguments.rest))
+    sys.stdout.flush()
+    return status
+
+
+_PROJECT_HELP = "the checkout to work on (default: the one around the current folder)"
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=28, width=80)
+
+
+def _global_parser() -> argparse.ArgumentParser:
+    listing = "\n".join(f"  {name:<9} {command.help}" for name, command in COMMANDS.items())
+    parser = _Parser(
+        prog="groundspeed",
+        usage="groundspeed [--project DIR] COMMAND ...",
+        description=f"Benchmark GPU operators, keep the results, compare and gate on them.\n\ncommands:\n{listing}",
+        epilog="groundspeed COMMAND --help tells what a command takes",
+        formatter_class=_Help,
+    )
+    parser.add_argument("--version", action="version", version=f"groundspeed {__version__}")
+    parser.add_argument("--project", type=Path, metavar="DIR", help=_PROJECT_HELP)
+    parser.add_argument("command", nargs="?", help=argparse.SUPPRESS)
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    return parser
+
+
+def _near(word: str) -> str:
+    close = difflib.get_close_matches(word, COMMANDS, n=1)
+    return f": did you mean {close[0]!r}?" if close else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

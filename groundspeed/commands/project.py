@@ -1,0 +1,73 @@
+"""The checkout a command works on, and what is said of one operator or implementation of it on the command line."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from groundspeed.errors import UserError
+from groundspeed.tree import Tree
+
+MARKS = ("asv.conf.json", "impls")
+
+
+@dataclass(frozen=True)
+class Project:
+    """A folder with ``asv.conf.json`` and ``impls/``; results lie in ``results/`` unless told otherwise."""
+
+    root: Path
+
+    @property
+    def results(self) -> Path:
+        return self.root / "results"
+
+    def tree(self) -> Tree:
+        return Tree(self.root / "impls")
+
+
+@dataclass(frozen=True)
+class Target:
+    """What ``OPERATOR`` or ``OPERATOR/IMPLEMENTATION`` names; the implementation may be a shell pattern."""
+
+    operator: str
+    implementation: str | None = None
+
+    def __str__(self) -> str:
+        return self.operator if self.implementation is None else f"{self.operator}/{self.implementation}"
+
+
+def find_project(folder: Path | None) -> Project:
+    """The folder given, or the nearest one at or above the current folder that is a checkout."""
+    if folder is not None:
+        if not _is_project(folder):
+            raise UserError(f"--project {folder}: no checkout of groundspeed: expected {' and '.join(MARKS)} in it")
+        return Project(folder.resolve())
+    here = Path.cwd()
+    for candidate in (here, *here.parents):
+        if _is_project(candidate):
+            return Project(candidate)
+    raise UserError(f"{here} lies in no checkout ({' and '.join(MARKS)}): go to one, or pass --project DIR")
+
+
+def parse_target(text: str, tree: Tree) -> Target:
+    """Raises UserError, with the nearest names, for what is not in the tree."""
+    operator, slash, implementation = text.partition("/")
+    known = tree.operators()
+    if operator not in known:
+        raise UserError(f"unknown operator {operator!r}{near(operator, known)}; type: groundspeed list")
+    return Target(operator, implementation if slash and implementation else None)
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """``: did you mean 'softmax'?``, or the names there are when none is near."""
+    names = sorted(known)
+    close = difflib.get_close_matches(word, names, n=3)
+    if close:
+        return f": did you mean {' or '.join(map(repr, close))}?"
+    return f": there are {', '.join(names)}" if names else ": there are none"
+
+
+def _is_project(folder: Path) -> bool:
+    return (folder / MARKS[0]).is_file() and (folder / MARKS[1]).is_dir()

@@ -1,0 +1,1 @@
+"""What people read: the terminal's tables and progress, and the README's. Reads records, never torch."""
