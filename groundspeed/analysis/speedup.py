@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from groundspeed.analysis.roofline import ceiling
-from groundspeed.analysis.stats import geometric_mean, median, median_interval
+from groundspeed.analysis.stats import Floats, geometric_mean, median, median_interval
 from groundspeed.records import Accuracy, Failure, Header, Measurement, Record, Status
 
 BASELINE = "torch_eager"
@@ -30,7 +30,7 @@ class Estimate:
     high: float
 
     @classmethod
-    def of(cls, samples: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
+    def of(cls, samples: Floats, confidence: float = CONFIDENCE) -> Estimate:
         return cls(median(samples), *median_interval(samples, confidence))
 
 
@@ -117,7 +117,7 @@ def paired_speedup(base: Sequence[float], other: Sequence[float]) -> tuple[Estim
     of the medians; each median's interval is taken at 99.5 %, so that by Bonferroni both hold together at 99 %.
     """
     if len(base) == len(other):
-        return Estimate.of(np.asarray(base) / np.asarray(other)), True  # type: ignore[arg-type]
+        return Estimate.of(np.asarray(base) / np.asarray(other)), True
     confidence = 1 - (1 - CONFIDENCE) / 2
     above, below = Estimate.of(base, confidence), Estimate.of(other, confidence)
     if below.low <= 0 or above.low <= 0:
