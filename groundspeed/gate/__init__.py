@@ -1,0 +1,1 @@
+"""The merge gate: policy, measurement request, verdicts, reports. Nothing here imports torch."""
