@@ -1,0 +1,18 @@
+"""PyTorch's own softmax kernel: one library call, the baseline.
+
+Memory-bound, 2·M·N·itemsize bytes. Predicted: close to the copy bandwidth for large inputs; for small ones the launch
+is what is measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+
+def prepare(x: torch.Tensor) -> Callable[[], torch.Tensor]:
+    def run() -> torch.Tensor:
+        return torch.softmax(x, dim=-1)
+
+    return run
