@@ -1,0 +1,28 @@
+// One element a thread, neighbours to neighbours, and a select instead of a branch.
+//
+// Bound by memory: N elements read, N written, one operation each. A warp's 32 loads of float32 fall into one
+// 128-byte line. Prediction: bandwidth short of the vectorised kernels', since each thread has only 4 bytes in
+// flight; as fast as cuda_branch or faster.
+#include "rectify.cuh"
+
+namespace {
+
+using namespace groundspeed;
+
+constexpr int kBlock = 256;
+
+template <typename T>
+__global__ void relu_branchfree(const T* __restrict__ x, T* __restrict__ y, int64_t size) {
+  const int64_t i = global_thread();
+  if (i < size) y[i] = rectify(x[i]);
+}
+
+Tensor run(Tensor x) {
+  return elementwise(x, "relu_branchfree", [](const auto* in, auto* out, int64_t size, cudaStream_t stream) {
+    relu_branchfree<<<covering_grid(size, kBlock), kBlock, 0, stream>>>(in, out, size);
+  });
+}
+
+}  // namespace
+
+GROUNDSPEED_OPERATOR("run(Tensor x) -> Tensor", run)
