@@ -22,7 +22,7 @@ bench:
 	@python=$$($(call environment,)) && $$python -m groundspeed run --tier $(TIER) $(if $(ONLY),--only $(ONLY))
 
 test: chromium
-	@CUDA=$(CUDA) PYTHON=$$($(call environment,dev)) sh tools/test.sh $(PYTEST_ARGS)
+	@python=$$($(call environment,dev)) && PYTHON=$$python sh tools/test.sh $(PYTEST_ARGS)
 
 gpu-test:
 	@python=$$($(call environment,bridge)) && $$python -m pytest -m gpu $(PYTEST_ARGS)

@@ -115,7 +115,7 @@ def _less_accurate(records: Iterable[Record], style: Style) -> list[str]:
                 worst[key] = max(worst.get(key, 0.0), row.error_ratio)
     if not worst:
         return []
-    title = style.bold("Less accurate") + f"  (within tolerance; times the error of {BASELINE})"
+    title = style.bold("Less accurate") + f"  (within tolerance; × {BASELINE}'s error)"
     body = [f"    {operator:<16} {name} {units.significant(ratio)}×" for (operator, name), ratio in worst.items()]
     return [title, *body, ""]
 

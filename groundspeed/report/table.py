@@ -47,7 +47,7 @@ def operator_table(record: Record, style: Style, quantity: str = "device_cold") 
     lines.append(style.dim(layout.titles()))
     cases = _by_case(timed)
     for block in cases:
-        lines.append(_case_title(record, block[0]))
+        lines.append(clip(_case_title(record, block[0]), style.width))
         fastest = min(row.time.value for row in block if row.time is not None)
         lines += [layout.line(row, fastest) for row in sorted(block, key=_time)]
     if len(cases) > 1:
@@ -87,10 +87,12 @@ class _Layout:
 
     @classmethod
     def of(cls, rows: Sequence[Row], style: Style) -> _Layout:
-        name = min(max((len(row.implementation) for row in rows), default=0), _LONGEST_NAME)
-        ceiling = any(row.ceiling_share is not None for row in rows)
-        used = 3 + name + sum(column.width for column in _COLUMNS) + (_CEILING.width if ceiling else 0)
-        left = style.width - used - 2
+        longest = min(max((len(row.implementation) for row in rows), default=0), _LONGEST_NAME)
+        room = style.width - 3 - sum(column.width for column in _COLUMNS)
+        ceiling = any(row.ceiling_share is not None for row in rows) and room - _CEILING.width >= min(longest, 16)
+        room -= _CEILING.width if ceiling else 0
+        name = min(longest, room)
+        left = room - name - 2
         bound = {row.bound for row in rows}
         compute = bound == {"compute"} or not any(row.bytes_per_second for row in rows)
         return cls(style, name, ceiling, min(left, 16) if left >= 4 else 0, compute)
