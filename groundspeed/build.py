@@ -242,3 +242,9 @@ def _demangle(names: list[str]) -> list[str]:
 def cuda_sources(tree_root: Path) -> Iterator[Path]:
     """Every implementation's ``.cu`` file of a tree."""
     yield from sorted(path for path in tree_root.glob("*/*.cu") if not path.parent.name.startswith("_"))
+
+
+def torch_has_cuda() -> bool:
+    """Whether this interpreter's torch was built for CUDA, found without importing it."""
+    root, _ = _find_torch()
+    return (root / "lib" / "libtorch_cuda.so").exists()

@@ -19,9 +19,17 @@ from groundspeed import nvml
 _GIB = 2**30
 
 
-def machine_name() -> str:
-    """The name this host's results are kept under, from the GPUs that CUDA_VISIBLE_DEVICES leaves or from the CPU."""
-    return _name(_gpus(), cpu_model())
+def machine_name(device: str = "cuda") -> str:
+    """The name this host's results are kept under, from the GPUs that CUDA_VISIBLE_DEVICES leaves or from the CPU.
+
+    What a host with a GPU measures on its CPU (``device`` "cpu") is filed under the CPU's name.
+    """
+    return _name(_gpus() if device == "cuda" else (), cpu_model())
+
+
+def visible_gpu_count() -> int:
+    """How many GPUs CUDA_VISIBLE_DEVICES leaves."""
+    return len(_gpus())
 
 
 def machine_fields() -> dict[str, str]:

@@ -22,6 +22,8 @@ MODULES = {
 def backend(name: str) -> Backend:
     """The back end an implementation's name begins with. Raises UserError for one that does not exist."""
     if name not in MODULES:
-        raise UserError(f"unknown back end {name!r}: an implementation is named <backend>_<idea>, with one of {', '.join(MODULES)}")
+        raise UserError(
+            f"unknown back end {name!r}: an implementation is named <backend>_<idea>, with one of {', '.join(MODULES)}"
+        )
     module: Backend = importlib.import_module(MODULES[name])
     return module

@@ -46,7 +46,7 @@ def _modules(tree: Tree) -> list[ModuleType]:
 
 def _chain(kernel: Any) -> list[Any]:
     """A decorated kernel and what its decorators (autotune, heuristics) wrap, outermost first."""
-    links = []
+    links: list[Any] = []
     while kernel is not None and len(links) < 8:
         links.append(kernel)
         kernel = getattr(kernel, "fn", None)

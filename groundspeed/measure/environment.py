@@ -9,7 +9,7 @@ import platform
 import torch
 
 import groundspeed
-from groundspeed.measure import nvml
+from groundspeed.measure import gpu_state
 from groundspeed.records import Environment
 
 
@@ -18,11 +18,11 @@ def choose_device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def gpu_handle(device: str) -> nvml.Gpu | None:
+def gpu_handle(device: str) -> gpu_state.Gpu | None:
     """NVML's view of torch's current GPU."""
     if device != "cuda":
         return None
-    return nvml.Gpu.open(str(torch.cuda.get_device_properties(torch.cuda.current_device()).uuid))
+    return gpu_state.Gpu.open(str(torch.cuda.get_device_properties(torch.cuda.current_device()).uuid))
 
 
 def describe(device: str) -> Environment:
@@ -33,19 +33,19 @@ def describe(device: str) -> Environment:
         "os": f"{platform.system()} {platform.release()}",
         "cpu": _cpu_model(),
         "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
+        "torch": str(torch.__version__),
         "triton": _version("triton"),
         "cupy": _version("cupy-cuda13x") or _version("cupy-cuda12x") or _version("cupy"),
         "groundspeed": groundspeed.__version__,
     }
     if device != "cuda":
-        return Environment(device_name=_cpu_model(), memory_bytes=_physical_memory(), **common)  # type: ignore[arg-type]
+        return Environment(device_name=_cpu_model(), memory_bytes=_physical_memory(), **common)
     properties = torch.cuda.get_device_properties(torch.cuda.current_device())
     gpu = gpu_handle(device)
     return Environment(
         device_name=properties.name,
         device_count=torch.cuda.device_count(),
-        uuid_hash=nvml.hashed(str(properties.uuid)),
+        uuid_hash=gpu_state.hashed(str(properties.uuid)),
         driver=gpu.driver() if gpu else "",
         cuda=torch.version.cuda or "",
         capability=f"{properties.major}.{properties.minor}",
@@ -55,7 +55,7 @@ def describe(device: str) -> Environment:
         power_cap_w=gpu.power_cap_w() if gpu else 0.0,
         nvcc=_nvcc(),
         other_processes=gpu.other_processes() if gpu else 0,
-        **common,  # type: ignore[arg-type]
+        **common,
     )
 
 

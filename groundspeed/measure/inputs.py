@@ -49,12 +49,3 @@ def reference(spec: Operator, inputs: CaseInputs) -> tuple[torch.Tensor, ...]:
         wide[name] = tensor.to(torch.float64) if tensor.is_floating_point() else tensor
     answer = spec.reference(**wide)
     return tuple(answer) if isinstance(answer, tuple | list) else (answer,)
-
-
-def memory_needed(spec: Operator, case: Case) -> int:
-    """A generous estimate of the bytes that measuring a case takes: inputs twice, outputs, the float64 oracle."""
-    traffic = spec.traffic(case)
-    from groundspeed.operator import ITEMSIZE
-
-    widen = 8 // ITEMSIZE[case.dtype] if ITEMSIZE[case.dtype] <= 8 else 1
-    return 4 * traffic.total + 2 * widen * traffic.total

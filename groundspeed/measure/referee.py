@@ -51,7 +51,9 @@ def signature(outputs: Outputs, expected: Outputs, case: Case, device: str) -> C
         if out.device.type != device:
             return Complaint("device", f"returned a tensor on {out.device}, expected {device}")
         if not _dense(out):
-            return Complaint("strides", f"returned strides {out.stride()} for {tuple(out.shape)}, expected dense memory")
+            return Complaint(
+                "strides", f"returned strides {out.stride()} for {tuple(out.shape)}, expected dense memory"
+            )
     return None
 
 
@@ -63,9 +65,13 @@ def accuracy(outputs: Outputs, expected: Outputs, tolerance: Tolerance) -> tuple
             total.add(piece, wanted, tolerance)
     found = total.result()
     if total.not_finite:
-        return found, Complaint("finite", f"{total.not_finite} elements are NaN or infinite where the reference is finite")
+        return found, Complaint(
+            "finite", f"{total.not_finite} elements are NaN or infinite where the reference is finite"
+        )
     if total.not_equal:
-        return found, Complaint("special values", f"{total.not_equal} elements differ where the reference is NaN or infinite")
+        return found, Complaint(
+            "special values", f"{total.not_equal} elements differ where the reference is NaN or infinite"
+        )
     if found.tolerance_used > 1:
         return found, Complaint(
             "tolerance",
@@ -73,14 +79,16 @@ def accuracy(outputs: Outputs, expected: Outputs, tolerance: Tolerance) -> tuple
             f"atol {tolerance.atol:.3g} + rtol {tolerance.rtol:.3g} allows",
         )
     if found.norm > tolerance.norm_bound:
-        return found, Complaint("norm", f"||out - ref|| / ||ref|| = {found.norm:.3g}, allowed {tolerance.norm_bound:.3g}")
+        return found, Complaint(
+            "norm", f"||out - ref|| / ||ref|| = {found.norm:.3g}, allowed {tolerance.norm_bound:.3g}"
+        )
     return found, None
 
 
 def unchanged(inputs: dict[str, torch.Tensor], copies: dict[str, torch.Tensor]) -> Complaint | None:
     """The inputs hold what they held, bit for bit."""
     for name, tensor in inputs.items():
-        if not _same_bits(tensor, copies[name]):
+        if not same_bits(tensor, copies[name]):
             return Complaint("inputs unchanged", f"input {name!r} was modified")
     return None
 
@@ -93,7 +101,9 @@ def fresh_memory(first: Outputs, second: Outputs, inputs: dict[str, torch.Tensor
         low, high = _span(out)
         for label, (start, end) in ranges:
             if low < end and start < high:
-                return Complaint("fresh memory", f"the output shares memory with {label}: return a new tensor each call")
+                return Complaint(
+                    "fresh memory", f"the output shares memory with {label}: return a new tensor each call"
+                )
     return None
 
 
@@ -141,7 +151,9 @@ def poison_free_memory(expected: Outputs, case: Case, device: str) -> None:
     del blocks
 
 
-def impossible(read: int, written: int, l2_bytes: int, flops: int, ns: float, peak_bytes: float, peak_flops: float) -> str:
+def impossible(
+    read: int, written: int, l2_bytes: int, flops: int, ns: float, peak_bytes: float, peak_flops: float
+) -> str:
     """Why a time cannot be true, or an empty string.
 
     ``read`` and ``written`` in bytes, ``peak_bytes`` in bytes/s, ``peak_flops`` in FLOP/s (0 where not known). Only
@@ -176,7 +188,11 @@ class _Errors:
         finite = torch.isfinite(ref)
         same = (wide == ref) | (torch.isnan(wide) & torch.isnan(ref))
         # A reference beyond the dtype's range rounds to infinity: an infinite output of its sign is then right.
-        overflow = torch.isinf(wide) & (ref.abs() >= torch.finfo(out.dtype).max) & (wide.sign() == ref.sign()) if out.is_floating_point() else torch.zeros_like(finite)
+        overflow = (
+            torch.isinf(wide) & (ref.abs() >= torch.finfo(out.dtype).max) & (wide.sign() == ref.sign())
+            if out.is_floating_point()
+            else torch.zeros_like(finite)
+        )
         self.not_equal += int((~finite & ~same).sum())
         self.not_finite += int((finite & ~torch.isfinite(wide) & ~overflow).sum())
         usable = finite & torch.isfinite(wide)
@@ -219,7 +235,8 @@ def _dense(tensor: torch.Tensor) -> bool:
     return True
 
 
-def _same_bits(left: torch.Tensor, right: torch.Tensor) -> bool:
+def same_bits(left: torch.Tensor, right: torch.Tensor) -> bool:
+    """Equal bit for bit, NaNs included."""
     if left.is_floating_point():
         kind = {2: torch.int16, 4: torch.int32, 8: torch.int64}[left.element_size()]
         left, right = left.view(kind), right.view(kind)

@@ -18,7 +18,9 @@ _REASONS = {
     0x40: "hardware thermal slowdown",
     0x80: "hardware power brake",
 }
-THERMAL = frozenset({"hardware slowdown", "software thermal slowdown", "hardware thermal slowdown", "hardware power brake"})
+THERMAL = frozenset(
+    {"hardware slowdown", "software thermal slowdown", "hardware thermal slowdown", "hardware power brake"}
+)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,86 @@
+"""What a call costs the host, and what it takes of the device's memory: passes of their own beside the timed one."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+
+import torch
+
+from groundspeed.measure.referee import synchronize
+from groundspeed.measure.timers.base import Run
+
+
+def call_samples(runs: Sequence[Run], rounds: int, device: str) -> list[list[tuple[float, float]]]:
+    """For each run its (call, host) nanoseconds a round: until the device is done, and until the host is.
+
+    Runs alternate as in the timed rounds, forth and back.
+    """
+    samples: list[list[tuple[float, float]]] = [[] for _ in runs]
+    order = list(range(len(runs)))
+    for _ in range(rounds):
+        for index in order:
+            run = runs[index]
+            synchronize(device)
+            start = time.perf_counter_ns()
+            output = run()
+            issued = time.perf_counter_ns()
+            synchronize(device)
+            done = time.perf_counter_ns()
+            del output
+            samples[index].append((float(done - start), float(issued - start)))
+        order.reverse()
+    return samples
+
+
+def peak_memory(run: Run, device: str, allocator: AbstractContextManager[None] | None = None) -> int:
+    """Most bytes that one call holds at once above what was there before it, its output included.
+
+    ``allocator`` makes another library allocate where torch counts.
+    """
+    if device == "cuda":
+        return _cuda_peak(run, allocator or contextlib.nullcontext())
+    return _cpu_peak(run)
+
+
+def _cuda_peak(run: Run, allocator: AbstractContextManager[None]) -> int:
+    with allocator:
+        torch.cuda.synchronize()
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        output = run()
+        torch.cuda.synchronize()
+        peak = torch.cuda.max_memory_allocated()
+        del output
+    return int(peak - before)
+
+
+def _cpu_peak(run: Run) -> int:
+    """torch's profiler sees each allocation and release of its CPU allocator."""
+    from torch.autograd import profiler
+
+    with profiler.profile(use_cpu=True, profile_memory=True) as session:
+        output = run()
+    del output
+    held = peak = 0
+    for event in sorted(session.kineto_results.events(), key=lambda event: event.start_ns()):
+        if event.name() == "[memory]":
+            held += event.nbytes()
+            peak = max(peak, held)
+    return peak
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """No garbage collection inside: a collection is a pause of milliseconds in somebody's sample."""
+    enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

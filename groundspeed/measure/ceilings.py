@@ -1,0 +1,50 @@
+"""What this GPU reaches now: the roofline's lines, measured in the same session as the kernels under them."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+
+import torch
+
+from groundspeed.measure.timers.cupti import record
+from groundspeed.measure.timers.probes import read
+from groundspeed.records import Ceilings
+
+_BYTES = 2 << 30
+_REPEATS = 7
+_MATMUL = 8192
+
+
+def measure_ceilings(dtypes: tuple[str, ...], matmul: bool) -> Ceilings:
+    """Copy, read and write rates of device memory in bytes/s and, where asked, the matmul rate by dtype in FLOP/s."""
+    ceilings = Ceilings(**_memory_rates(), matmul={dtype: _matmul_rate(dtype) for dtype in dtypes} if matmul else {})
+    torch.cuda.empty_cache()
+    return ceilings
+
+
+def _memory_rates() -> dict[str, float]:
+    source = torch.zeros(_BYTES // 4, dtype=torch.int32, device="cuda")
+    target = torch.empty_like(source)
+    sink = torch.zeros(1, dtype=torch.int32, device="cuda")
+    return {
+        "copy": 2 * _BYTES / _seconds(lambda: target.copy_(source)),
+        "read": _BYTES / _seconds(lambda: read(source, sink)),
+        "write": _BYTES / _seconds(lambda: target.fill_(1)),
+    }
+
+
+def _matmul_rate(dtype: str) -> float:
+    # Random values: on zeros the same product draws less power and runs some 13 % faster.
+    left, right = (torch.randn(_MATMUL, _MATMUL, device="cuda").to(getattr(torch, dtype)) for _ in range(2))
+    return 2 * float(_MATMUL) ** 3 / _seconds(lambda: left @ right)
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    """Median over calls of the span of all kernels of one call."""
+    call()
+    times = []
+    for _ in range(_REPEATS):
+        spans = record(call)
+        times.append(max(span.end for span in spans) - min(span.start for span in spans))
+    return statistics.median(times) * 1e-9

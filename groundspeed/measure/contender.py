@@ -1,0 +1,69 @@
+"""An implementation ready to be judged and timed on one case."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from groundspeed.backends import backend
+from groundspeed.backends.base import Opened, Run
+from groundspeed.measure.referee import Outputs, synchronize
+from groundspeed.operator import Case
+from groundspeed.tree import Implementation, Tree
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One implementation of one tree, loaded. The gate has two of each: base's and head's."""
+
+    tree: Tree
+    implementation: Implementation
+    opened: Opened
+
+    @property
+    def name(self) -> str:
+        return self.implementation.name
+
+    @property
+    def digest(self) -> str:
+        return self.tree.implementation_digest(self.implementation)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A contender after ``prepare`` and one run. Nanoseconds."""
+
+    contender: Contender
+    run: Run
+    prepare_ns: float
+    first_run_ns: float
+
+    def call(self) -> Outputs:
+        """One call, its output as torch tensors."""
+        return self.contender.opened.to_torch(self.run())
+
+
+def open_contender(tree: Tree, implementation: Implementation) -> Contender:
+    """Load an implementation. Raises UserError for an unknown back end and whatever its file raises."""
+    return Contender(tree, implementation, backend(implementation.backend).open_implementation(tree, implementation))
+
+
+def prepare(contender: Contender, tensors: Mapping[str, Any], device: str) -> Prepared:
+    """Compile, convert weights, tune; then the first run. Both are first-call time, and neither is ever timed again."""
+    start = time.perf_counter_ns()
+    run = contender.opened.prepare(tensors)
+    synchronize(device)
+    prepared = time.perf_counter_ns()
+    output = run()
+    synchronize(device)
+    ran = time.perf_counter_ns()
+    del output
+    return Prepared(contender, run, float(prepared - start), float(ran - prepared))
+
+
+def refusal(contender: Contender, case: Case) -> str | None:
+    """Its own reason for not answering a case."""
+    reason = contender.opened.unsupported(case)
+    return None if reason is None else str(reason)

@@ -1,0 +1,51 @@
+"""What the device at hand decides: the timer, the budget's demands, peaks and ceilings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from groundspeed.backends.triton_backend import interpreting
+from groundspeed.errors import UserError
+from groundspeed.measure.case import Bench
+from groundspeed.measure.datasheet import peak
+from groundspeed.measure.environment import gpu_handle
+from groundspeed.measure.protocol import Job
+from groundspeed.measure.sampling import Budget
+from groundspeed.operator import Operator
+from groundspeed.records import Ceilings
+
+
+def make_bench(job: Job, begin: Callable[[str, float, str], None]) -> Bench:
+    """The bench of a job. Raises UserError where a time would be that of Triton's interpreter."""
+    if interpreting() and not job.check_only:
+        raise UserError("TRITON_INTERPRET is set: an interpreted kernel is never timed; unset it and run again")
+    if job.device != "cuda":
+        from groundspeed.measure.timers.clock import ClockTimer
+
+        # A shared CPU does not settle to half a per cent: there the budget ends the rounds, and the row says so.
+        budget = Budget(seconds=job.seconds, width=0.02, settle_rounds=2)
+        return Bench("cpu", ClockTimer(), budget, seed=job.seed, begin=begin)
+    from groundspeed.measure.timers.cupti import CuptiTimer
+
+    properties = torch.cuda.get_device_properties(torch.cuda.current_device())
+    return Bench(
+        "cuda",
+        CuptiTimer(torch.device("cuda", torch.cuda.current_device())),
+        Budget(seconds=job.seconds),
+        seed=job.seed,
+        gpu=gpu_handle("cuda"),
+        peak=peak(properties.name),
+        l2_bytes=properties.L2_cache_size,
+        begin=begin,
+    )
+
+
+def session_ceilings(job: Job, spec: Operator) -> Ceilings | None:
+    """Measured on a GPU when something is to be timed there."""
+    if job.device != "cuda" or job.check_only:
+        return None
+    from groundspeed.measure.ceilings import measure_ceilings
+
+    return measure_ceilings(spec.dtypes, spec.bound == "compute")

@@ -1,0 +1,101 @@
+"""What the supervisor tells a worker, and what a worker tells back, one JSON object a line."""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+import msgspec
+
+from groundspeed.operator import Case
+from groundspeed.records import Ceilings, Environment, Measurement
+
+
+class Job(msgspec.Struct, frozen=True):
+    """One operator's work for one worker.
+
+    cases
+        (dtype, shape) pairs still to do. ``implementations`` are names; ``excluded`` maps some of them to the reason
+        why they are not run again.
+    solo
+        Time each implementation alone, so that a crash while timing names its culprit.
+    check_only
+        Judge, and measure nothing.
+    seconds
+        Wall time of timed rounds allowed for each implementation of a case.
+    """
+
+    operator: str
+    tree: str
+    specs: str
+    device: str
+    implementations: tuple[str, ...]
+    cases: tuple[tuple[str, tuple[tuple[str, int | str], ...]], ...]
+    excluded: dict[str, str] = {}
+    solo: bool = False
+    check_only: bool = False
+    seconds: float = 0.4
+    seed: int = 0
+
+    def case_list(self) -> list[Case]:
+        return [Case(dtype, tuple((name, value) for name, value in shape)) for dtype, shape in self.cases]
+
+
+class Ready(msgspec.Struct, frozen=True, tag=True):
+    """The worker is up."""
+
+    environment: Environment
+    ceilings: Ceilings | None = None
+
+
+class Phase(msgspec.Struct, frozen=True, tag=True):
+    """The worker begins something. Hearing nothing for ``limit`` seconds after it means that it hangs."""
+
+    name: str
+    limit: float
+    case: int = -1
+    implementation: str = ""
+
+
+class Row(msgspec.Struct, frozen=True, tag=True):
+    """A finished measurement, skipped and failed ones included."""
+
+    case: int
+    measurement: Measurement
+
+
+class CaseDone(msgspec.Struct, frozen=True, tag=True):
+    """All rows of a case have been sent."""
+
+    case: int
+
+
+class Dying(msgspec.Struct, frozen=True, tag=True):
+    """The device's context is lost (an illegal access): the worker ends, and this is what it saw."""
+
+    reason: str
+
+
+class Done(msgspec.Struct, frozen=True, tag=True):
+    """All cases are done. ``seconds`` splits the wall time by phase."""
+
+    seconds: dict[str, float]
+
+
+Event = Ready | Phase | Row | CaseDone | Dying | Done
+
+_decoder = msgspec.json.Decoder(Event)
+
+
+def decode_event(line: bytes) -> Event:
+    return _decoder.decode(line)
+
+
+class Channel:
+    """The worker's end: events out, flushed one by one, since the next moment may be the last."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def send(self, event: Event) -> None:
+        self._stream.write(msgspec.json.encode(event) + b"\n")
+        self._stream.flush()

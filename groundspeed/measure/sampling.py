@@ -1,0 +1,98 @@
+"""How many rounds: settle, alternate, stop when the interval is narrow or the budget is spent."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from groundspeed.analysis.stats import median, median_interval
+from groundspeed.measure.timers.base import Run, Sample, Timer
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When to stop. ``seconds`` of wall time are allowed for each implementation of a case.
+
+    width
+        Half-width of the 99 % interval of the median, relative to it, that is narrow enough.
+    """
+
+    seconds: float = 0.4
+    width: float = 0.005
+    settle_rounds: int = 3
+    min_rounds: int = 15
+    max_rounds: int = 240
+    chunk: int = 15
+
+
+@dataclass
+class Rounds:
+    """Samples of one case: ``samples[i][r]`` is the r-th kept round of run i."""
+
+    samples: list[list[Sample]]
+    unstable: list[str] = field(default_factory=list)
+    retaken: int = 0
+
+
+def sample(
+    timer: Timer,
+    runs: Sequence[Run],
+    host_ns: Sequence[float],
+    budget: Budget,
+    throttled: Callable[[], tuple[str, ...]] = lambda: (),
+    beat: Callable[[], None] = lambda: None,
+) -> Rounds:
+    """Time all runs of a case in alternating rounds.
+
+    ``throttled`` is asked after each chunk of rounds: one that the device slowed down for heat is thrown away and
+    taken again after a pause. ``beat`` is called between chunks.
+    """
+    started = time.monotonic()
+    allowed = budget.seconds * len(runs)
+    timer.collect(runs, _orders(len(runs), budget.settle_rounds, 0), host_ns)
+    kept: list[list[Sample]] = [[] for _ in runs]
+    retaken = taken = 0
+    while True:
+        beat()
+        chunk = timer.collect(runs, _orders(len(runs), budget.chunk, taken), host_ns)
+        spent = time.monotonic() - started
+        if throttled() and spent < allowed:
+            retaken += len(chunk)
+            time.sleep(0.2)
+            continue
+        taken += len(chunk)
+        for row in chunk:
+            for index, one in enumerate(row):
+                kept[index].append(one)
+        if taken >= budget.min_rounds and (
+            taken >= budget.max_rounds or spent >= allowed or all(_width(k) <= budget.width for k in kept)
+        ):
+            break
+        if spent >= 2 * allowed:
+            break
+    return Rounds(kept, [_unstable(k, budget, spent) for k in kept], retaken)
+
+
+def _orders(count: int, rounds: int, start: int) -> list[list[int]]:
+    """Forth and back in turn, so that a drift over the rounds weighs on all runs alike."""
+    forward = list(range(count))
+    return [forward if (start + r) % 2 == 0 else forward[::-1] for r in range(rounds)]
+
+
+def _width(samples: Sequence[Sample]) -> float:
+    """Half-width of the interval of the cold median, relative to it."""
+    values = [one.cold for one in samples]
+    middle = median(values)
+    if middle == 0:
+        return 0.0
+    low, high = median_interval(values)
+    return (high - low) / 2 / middle
+
+
+def _unstable(samples: Sequence[Sample], budget: Budget, spent: float) -> str:
+    width = _width(samples)
+    if width <= budget.width:
+        return ""
+    wanted = f"wanted ±{100 * budget.width:g} %"
+    return f"99 % interval ±{100 * width:.1f} % after {len(samples)} rounds in {spent:.1f} s, {wanted}"

@@ -1,0 +1,60 @@
+"""Small device kernels of the harness: a read that empties the L2, and a mark between two calls.
+
+They are Triton kernels because every CUDA build of torch brings Triton, and none needs a compiler of the system.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+FLUSH, MARK = "groundspeed_flush", "groundspeed_mark"
+SPIN = "spin_kernel"  # torch.cuda._sleep's kernel
+_BLOCK = 8192
+
+
+@triton.jit
+def groundspeed_flush(source, sink, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Read n 32-bit words. The store never happens (the words are zeros), and the compiler cannot know it."""
+    offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.sum(tl.load(source + offsets, mask=offsets < n, other=0))
+    tl.store(sink, total, mask=total == 1)
+
+
+@triton.jit
+def groundspeed_mark(sink):  # type: ignore[no-untyped-def]
+    """Nothing, under a name: it parts two calls in the stream of events."""
+    value = tl.load(sink)
+    tl.store(sink, value, mask=value == 1)
+
+
+class Flush:
+    """Empties the L2 by reading twice its size.
+
+    A flush by writing (as a memset does) leaves dirty lines whose write-back then lands in the timed region: +10 %
+    measured on a 64 MiB memory-bound kernel.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        l2 = torch.cuda.get_device_properties(device).L2_cache_size
+        self._source = torch.zeros(max(2 * l2, 32 << 20) // 4, dtype=torch.int32, device=device)
+        self._sink = torch.zeros(1, dtype=torch.int32, device=device)
+
+    @property
+    def bytes(self) -> int:
+        return self._source.numel() * 4
+
+    def __call__(self) -> None:
+        read(self._source, self._sink)
+
+    def mark(self) -> None:
+        groundspeed_mark[(1,)](self._sink, num_warps=1)
+
+
+def read(source: Any, sink: Any) -> None:
+    """Read a tensor of zeros of 32-bit words from end to end."""
+    n = source.numel()
+    groundspeed_flush[(triton.cdiv(n, _BLOCK),)](source, sink, n, BLOCK=_BLOCK, num_warps=8)

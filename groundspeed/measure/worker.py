@@ -1,0 +1,100 @@
+"""A worker: one process, one operator, all its implementations and cases, warm.
+
+Started by the supervisor as ``python -m groundspeed.measure.worker FD``: the job comes on standard input, events go to
+the file descriptor FD. Whatever libraries print goes to the log that the supervisor keeps.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from time import perf_counter
+
+import msgspec
+
+from groundspeed.measure.protocol import CaseDone, Channel, Done, Dying, Job, Phase, Ready, Row
+
+_LOST = 70  # exit status of a worker whose device is gone
+
+
+def main() -> int:
+    began = perf_counter()
+    job = msgspec.json.decode(sys.stdin.buffer.read(), type=Job)
+    channel = Channel(os.fdopen(int(sys.argv[1]), "wb"))
+    channel.send(Phase("start", 180.0))
+    from groundspeed.measure.case import DeviceLost
+
+    try:
+        seconds = work(job, channel, began)
+    except DeviceLost as lost:
+        channel.send(Dying(str(lost)))
+        sys.stderr.flush()
+        os._exit(_LOST)  # the interpreter's own tear-down would touch the lost device
+    channel.send(Done(seconds))
+    return 0
+
+
+def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
+    """Do the job. Returns seconds of wall time by phase, the first of them since ``began``."""
+    import torch
+
+    from groundspeed.measure import case as casework
+    from groundspeed.measure.contender import Contender
+    from groundspeed.measure.device import make_bench, session_ceilings
+    from groundspeed.measure.environment import describe, free_memory
+    from groundspeed.measure.opening import open_all
+    from groundspeed.tree import Tree
+
+    torch.set_grad_enabled(False)
+    specs = Tree(Path(job.specs))
+    tree = specs if job.specs == job.tree else Tree(Path(job.tree), specs=specs)
+    spec = tree.spec(job.operator)
+    teller = _Teller(channel)
+    bench = make_bench(job, teller.begin)
+    seconds = bench.seconds
+    seconds["start"] = perf_counter() - began
+
+    start = perf_counter()
+    ceilings = session_ceilings(job, spec)
+    channel.send(Ready(describe(job.device), ceilings))
+    seconds["ceilings"] = perf_counter() - start
+
+    start = perf_counter()
+    opened = open_all(job, tree, lambda name: channel.send(Phase("load", 900.0, -1, name)))
+    seconds["load"] = perf_counter() - start
+
+    contenders = [one for one in opened.values() if isinstance(one, Contender)]
+    steps = casework.check_case if job.check_only else casework.measure_case
+    for number, one in enumerate(job.case_list()):
+        teller.case = number
+        digest = tree.case_digest(job.operator, one)
+        faults = {name: fault for name, fault in opened.items() if isinstance(fault, casework.Fault)}
+        shortage = casework.memory_shortage(spec, one, free_memory(job.device))
+        if shortage:
+            faults |= {contender.name: casework.Fault(None, shortage) for contender in contenders}
+        for name, fault in faults.items():
+            channel.send(Row(number, casework.fault_row(name, one, digest, fault)))
+        able = [] if shortage else contenders
+        for group in [[contender] for contender in able] if job.solo else [able] if able else []:
+            for row in steps(bench, job.operator, spec, one, group, digest):
+                channel.send(Row(number, row))
+        channel.send(CaseDone(number))
+        if job.device == "cuda":
+            torch.cuda.empty_cache()
+    return dict(seconds)
+
+
+class _Teller:
+    """Tells the supervisor which phase of which case begins."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self.case = -1
+
+    def begin(self, phase: str, limit: float, implementation: str) -> None:
+        self._channel.send(Phase(phase, limit, self.case, implementation))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

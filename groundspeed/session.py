@@ -1,0 +1,215 @@
+"""One run of the suite: which tree, on which device, into which files; and the sweep of one operator in it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from groundspeed import git
+from groundspeed.errors import UserError
+from groundspeed.machine import machine_name, visible_gpu_count
+from groundspeed.measure.protocol import Job
+from groundspeed.measure.supervisor import Outcome, Progress, supervise, worker_environment
+from groundspeed.operator import Case
+from groundspeed.records import Footer, Header, Measurement, Record, record_path, write_record
+from groundspeed.selection import Selection
+from groundspeed.tree import Implementation, Tree
+
+Tell = Callable[[Progress], None]
+
+_SECONDS_EACH = {"cuda": 0.4, "cpu": 0.5}  # budget of timed rounds for one implementation and case
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of the suite. Its records lie under results/<machine>/records/<run_id>/."""
+
+    root: Path
+    results: Path
+    machine: str
+    run_id: str
+    device: str
+    selection: Selection
+    tree: Tree
+    commit: git.Commit
+    seed: int = 0
+
+    def record_path(self, operator: str) -> Path:
+        return record_path(self.results, self.machine, self.run_id, operator)
+
+
+def open_run(
+    root: Path,
+    results: Path,
+    selection: Selection,
+    *,
+    impls: Path | None = None,
+    commit: str | None = None,
+    device: str | None = None,
+    run_id: str | None = None,
+) -> Run:
+    """Begin a run, or go on with one by its id.
+
+    impls
+        The folder whose implementation files are measured, under the specs of ``root/impls``; that one by default.
+    commit
+        The revision those files are of; the checked-out one by default.
+
+    Raises UserError for a selection that matches nothing, a run id of no run, a device that is not there.
+    """
+    specs = Tree(root / "impls")
+    tree = specs if impls is None or impls.resolve() == specs.root else Tree(impls, specs=specs)
+    selection.check(tree)
+    known = git.head(root) if commit is None else git.commit(root, commit)
+    device = device or _device()
+    machine = machine_name(device)
+    if run_id is not None and not (results / machine / "records" / run_id).is_dir():
+        raise UserError(
+            f"no run {run_id!r} under {results / machine / 'records'}; type: ls there, or run without --resume"
+        )
+    return Run(
+        root=root,
+        results=results,
+        machine=machine,
+        run_id=run_id or _new_run_id(known),
+        device=device,
+        selection=selection,
+        tree=tree,
+        commit=known if commit is None or known is not git.NO_COMMIT else git.Commit(commit, ""),
+    )
+
+
+def measure_operator(run: Run, operator: str, progress: Tell = lambda progress: None) -> Path:
+    """Sweep one operator in a supervised worker; its record file is on disk when this returns.
+
+    A record that the run already has is kept as it is. Raises UserError for a spec that cannot be used, for a worker
+    that could not start at all, and when the record cannot be written.
+    """
+    path = run.record_path(operator)
+    if path.exists():
+        return path
+    spec = run.tree.spec(operator)
+    started = datetime.now(UTC)
+    chosen = [one for one in run.tree.implementations(operator) if run.selection.includes(one)]
+    if not chosen:
+        raise UserError(f"{operator}: none of its implementations is selected; type: groundspeed list {operator}")
+    cases = run.selection.cases(spec)
+    outcome = supervise(_job(run, operator, chosen, cases), worker_environment({}), progress)
+    if outcome.environment is None:
+        raise UserError(outcome.problem or f"{operator}: the worker ended before it began")
+    record = _record(run, operator, chosen, cases, outcome, started)
+    try:
+        write_record(path, record)
+    except OSError as error:
+        raise UserError(f"{operator}: {path} cannot be written: {error.strerror}; make room and run again") from error
+    return path
+
+
+def check_operator(run: Run, operator: str, progress: Tell = lambda progress: None) -> list[Measurement]:
+    """Judge every selected implementation on every check case; a row each, timed by none.
+
+    Without a GPU, Triton files are judged in its interpreter, in a worker of their own: the variable must be set
+    before anything of Triton is imported.
+    """
+    spec = run.tree.spec(operator)
+    chosen = [one for one in run.tree.implementations(operator) if run.selection.includes(one)]
+    cases = tuple(case for case in spec.check_cases if not run.selection.dtypes or case.dtype in run.selection.dtypes)
+    interpreted = [one for one in chosen if run.device == "cpu" and one.backend == "triton"]
+    compiled = [one for one in chosen if one not in interpreted]
+    rows: dict[tuple[int, str], Measurement] = {}
+    for group, extra in ((compiled, {}), (interpreted, {"TRITON_INTERPRET": "1"})):
+        if group:
+            job = _job(run, operator, group, cases, check_only=True)
+            outcome = supervise(job, worker_environment(extra), progress)
+            if outcome.environment is None and outcome.problem:
+                raise UserError(outcome.problem)
+            rows |= outcome.rows
+    return [rows[number, one.name] for one in chosen for number in range(len(cases)) if (number, one.name) in rows]
+
+
+def _job(
+    run: Run, operator: str, chosen: list[Implementation], cases: tuple[Case, ...], check_only: bool = False
+) -> Job:
+    return Job(
+        operator=operator,
+        tree=str(run.tree.root),
+        specs=str(run.tree.spec_tree.root),
+        device=run.device,
+        implementations=tuple(one.name for one in chosen),
+        cases=tuple((case.dtype, case.shape) for case in cases),
+        check_only=check_only,
+        seconds=_SECONDS_EACH[run.device],
+        seed=run.seed,
+    )
+
+
+def _record(
+    run: Run,
+    operator: str,
+    chosen: list[Implementation],
+    cases: tuple[Case, ...],
+    outcome: Outcome,
+    started: datetime,
+) -> Record:
+    spec = run.tree.spec(operator)
+    assert outcome.environment is not None
+    rows = [
+        outcome.rows.get((number, one.name)) or _never_run(case, one.name, outcome.problem)
+        for number, case in enumerate(cases)
+        for one in chosen
+    ]
+    header = Header(
+        run_id=run.run_id,
+        operator=operator,
+        machine=run.machine,
+        started=started.isoformat(timespec="seconds"),
+        environment=outcome.environment,
+        commit=run.commit.hash,
+        commit_time=run.commit.time,
+        dirty=run.commit.dirty,
+        tier=run.selection.tier,
+        seed=run.seed,
+        bound=spec.bound,
+        ladders={name: list(rungs) for name, rungs in spec.ladders.items()},
+        ideas={one.name: one.idea for one in chosen},
+        missing=dict(spec.missing),
+        ceilings=outcome.ceilings,
+        command=_command(run, operator),
+    )
+    seconds = {name: round(value, 3) for name, value in outcome.seconds.items()}
+    seconds["total"] = round((datetime.now(UTC) - started).total_seconds(), 3)
+    return Record(header, tuple(rows), Footer(len(rows), seconds))
+
+
+def _never_run(case: Case, name: str, problem: str) -> Measurement:
+    reason = problem or "the worker ended before its turn"
+    return Measurement(name, case.dtype, case.dims, "failed", failure="crash", reason=reason)
+
+
+def _command(run: Run, operator: str) -> str:
+    parts = ["groundspeed run", f"--only {operator}", f"--tier {run.selection.tier}"]
+    if run.selection.dtypes:
+        parts.append("--dtype " + ",".join(run.selection.dtypes))
+    return " ".join(parts)
+
+
+def _new_run_id(commit: git.Commit) -> str:
+    """Sorts by time; the commit is for people, the random end for two runners that start in one second."""
+    when = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    return f"{when}-{commit.hash[:8] or 'nocommit'}-{secrets.token_hex(2)}"
+
+
+def _device() -> str:
+    """GROUNDSPEED_DEVICE, or ``cuda`` where a GPU is visible and torch was built for one."""
+    named = os.environ.get("GROUNDSPEED_DEVICE")
+    if named:
+        if named not in ("cpu", "cuda"):
+            raise UserError(f"GROUNDSPEED_DEVICE is {named!r}, expected cpu or cuda")
+        return named
+    from groundspeed.build import torch_has_cuda
+
+    return "cuda" if visible_gpu_count() and torch_has_cuda() else "cpu"
