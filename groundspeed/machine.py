@@ -15,30 +15,39 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from groundspeed import nvml
+from groundspeed.build import torch_has_cuda
+from groundspeed.errors import UserError
+
+DEVICES = ("cuda", "cpu")
 
 _GIB = 2**30
 
 
-def machine_name(device: str = "cuda") -> str:
-    """The name this host's results are kept under, from the GPUs that CUDA_VISIBLE_DEVICES leaves or from the CPU.
+def chosen_device() -> str:
+    """What a run measures on: GROUNDSPEED_DEVICE, else ``cuda`` where a GPU is visible and torch was built for one."""
+    named = os.environ.get("GROUNDSPEED_DEVICE")
+    if named:
+        if named not in DEVICES:
+            raise UserError(f"GROUNDSPEED_DEVICE is {named!r}, expected {' or '.join(DEVICES)}")
+        return named
+    return "cuda" if visible_gpu_count() and torch_has_cuda() else "cpu"
 
-    What a host with a GPU measures on its CPU (``device`` "cpu") is filed under the CPU's name.
+
+def machine_name(device: str | None = None) -> str:
+    """The name this host's results on a device (``cuda`` or ``cpu``; the chosen one by default) are kept under.
+
+    What a host with a GPU measures on its CPU is filed under the CPU's name.
     """
-    return _name(_gpus() if device == "cuda" else (), cpu_model())
+    return _name(_gpus_of(device), cpu_model())
 
 
-def visible_gpu_count() -> int:
-    """How many GPUs CUDA_VISIBLE_DEVICES leaves."""
-    return len(_gpus())
-
-
-def machine_fields() -> dict[str, str]:
+def machine_fields(device: str | None = None) -> dict[str, str]:
     """What asv keeps of a machine (machine.json): its own six fields, ``gpu`` and ``gpu_memory``.
 
     asv splits a series wherever one of these differs, so nothing is here that changes while the machine stays what
     it is: not the kernel's release, the driver or CUDA (each record has them), and memory only in whole GiB.
     """
-    gpus = _gpus()
+    gpus = _gpus_of(device)
     fields = {
         "machine": _name(gpus, cpu_model()),
         "os": platform.system(),
@@ -51,6 +60,11 @@ def machine_fields() -> dict[str, str]:
         fields["gpu"] = _join(Counter(gpu.name for gpu in gpus), " x")
         fields["gpu_memory"] = _join(Counter(_gibibytes(gpu.memory_bytes) for gpu in gpus), " x")
     return fields
+
+
+def visible_gpu_count() -> int:
+    """How many GPUs CUDA_VISIBLE_DEVICES leaves."""
+    return len(_gpus())
 
 
 def cpu_model() -> str:
@@ -68,6 +82,10 @@ def cpu_model() -> str:
         if asked.stdout.strip():
             return asked.stdout.strip()
     return platform.processor() or platform.machine()
+
+
+def _gpus_of(device: str | None) -> tuple[nvml.Gpu, ...]:
+    return _gpus() if (device or chosen_device()) == "cuda" else ()
 
 
 def _gpus() -> tuple[nvml.Gpu, ...]:

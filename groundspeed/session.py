@@ -11,7 +11,7 @@ from pathlib import Path
 
 from groundspeed import git
 from groundspeed.errors import UserError
-from groundspeed.machine import machine_name, visible_gpu_count
+from groundspeed.machine import chosen_device, machine_name
 from groundspeed.measure.protocol import Job
 from groundspeed.measure.supervisor import Outcome, Progress, supervise, worker_environment
 from groundspeed.operator import Case
@@ -65,7 +65,7 @@ def open_run(
     tree = specs if impls is None or impls.resolve() == specs.root else Tree(impls, specs=specs)
     selection.check(tree)
     known = git.head(root) if commit is None else git.commit(root, commit)
-    device = device or _device()
+    device = device or chosen_device()
     machine = machine_name(device)
     if run_id is not None and not (results / machine / "records" / run_id).is_dir():
         raise UserError(
@@ -201,15 +201,3 @@ def _new_run_id(commit: git.Commit) -> str:
     """Sorts by time; the commit is for people, the random end for two runners that start in one second."""
     when = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     return f"{when}-{commit.hash[:8] or 'nocommit'}-{secrets.token_hex(2)}"
-
-
-def _device() -> str:
-    """GROUNDSPEED_DEVICE, or ``cuda`` where a GPU is visible and torch was built for one."""
-    named = os.environ.get("GROUNDSPEED_DEVICE")
-    if named:
-        if named not in ("cpu", "cuda"):
-            raise UserError(f"GROUNDSPEED_DEVICE is {named!r}, expected cpu or cuda")
-        return named
-    from groundspeed.build import torch_has_cuda
-
-    return "cuda" if visible_gpu_count() and torch_has_cuda() else "cpu"

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from groundspeed import machine, nvml
+from groundspeed.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
 H200 = nvml.Gpu("NVIDIA H200", 143771 * 2**20, "GPU-aaaa-1")
@@ -77,7 +78,7 @@ def test_visible_devices_are_read_as_cuda_reads_them(visible: str | None, expect
 
 def test_fields_hold_nothing_that_changes_while_the_machine_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "_gpus", lambda: (H200, SECOND))
-    fields = machine.machine_fields()
+    fields = machine.machine_fields("cuda")
     assert fields["machine"] == "nvidia-h200-x2"
     assert fields["gpu"] == "NVIDIA H200 x2"
     assert fields["gpu_memory"] == "140 GiB x2"
@@ -88,12 +89,30 @@ def test_fields_hold_nothing_that_changes_while_the_machine_stays(monkeypatch: p
 
 def test_without_a_gpu_there_are_no_gpu_fields(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "_gpus", lambda: ())
-    assert set(machine.machine_fields()) == {"machine", "os", "arch", "cpu", "num_cpu", "ram"}
+    assert set(machine.machine_fields("cuda")) == {"machine", "os", "arch", "cpu", "num_cpu", "ram"}
+
+
+def test_what_is_measured_on_the_cpu_of_a_gpu_host_is_filed_under_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "_gpus", lambda: (H200,))
+    monkeypatch.setattr(machine, "torch_has_cuda", lambda: True)
+    assert machine.machine_name() == "nvidia-h200"
+    monkeypatch.setattr(machine, "torch_has_cuda", lambda: False)
+    assert machine.machine_name().startswith("cpu-")
+    assert "gpu" not in machine.machine_fields()
+    monkeypatch.setattr(machine, "torch_has_cuda", lambda: True)
+    monkeypatch.setenv("GROUNDSPEED_DEVICE", "cpu")
+    assert machine.machine_name().startswith("cpu-")
+
+
+def test_an_unknown_device_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GROUNDSPEED_DEVICE", "gpu")
+    with pytest.raises(UserError, match="GROUNDSPEED_DEVICE is 'gpu', expected cuda or cpu"):
+        machine.machine_name()
 
 
 def _name_in_a_process(**environment: str) -> str:
     code = (
-        "import sys; from groundspeed.machine import machine_name; print(machine_name()); "
+        "import sys; from groundspeed.machine import machine_name; print(machine_name('cuda')); "
         "assert 'torch' not in sys.modules, 'naming the machine imported torch'"
     )
     kept = {key: value for key, value in os.environ.items() if key != "CUDA_VISIBLE_DEVICES"}
