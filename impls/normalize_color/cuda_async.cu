@@ -12,7 +12,8 @@ namespace {
 
 using namespace groundspeed;
 
-constexpr int kTileBytes = 3 * kBlock * kPackBytes;  // three 16-byte copies a thread
+constexpr int kRounds = 3;  // 16-byte copies a thread makes for one tile; three make whole pixels of every dtype
+constexpr int kTileBytes = kRounds * kBlock * kPackBytes;
 constexpr int kStages = 2;
 
 template <typename T>
@@ -25,9 +26,12 @@ template <typename T>
 __device__ __forceinline__ void fetch(T* stage, const T* from, int elements, bool aligned) {
   constexpr int kWidth = FloatPack<T>::kLanes;
   const int vectors = aligned ? elements / kWidth : 0;
-  for (int v = threadIdx.x; v < vectors; v += kBlock) {
-    __pipeline_memcpy_async(stage + v * kWidth, from + v * kWidth, kPackBytes);
+#pragma unroll
+  for (int round = 0; round < kRounds; ++round) {
+    const int v = round * kBlock + threadIdx.x;
+    if (v < vectors) __pipeline_memcpy_async(stage + v * kWidth, from + v * kWidth, kPackBytes);
   }
+#pragma unroll 1
   for (int e = vectors * kWidth + threadIdx.x; e < elements; e += kBlock) stage[e] = from[e];
 }
 
@@ -35,13 +39,19 @@ template <typename T>
 __device__ __forceinline__ void write_back(T* to, const T* stage, int elements, bool aligned) {
   constexpr int kWidth = FloatPack<T>::kLanes;
   const int vectors = aligned ? elements / kWidth : 0;
-  for (int v = threadIdx.x; v < vectors; v += kBlock) store_pack(to + v * kWidth, load_pack(stage + v * kWidth));
+#pragma unroll
+  for (int round = 0; round < kRounds; ++round) {
+    const int v = round * kBlock + threadIdx.x;
+    if (v < vectors) store_pack(to + v * kWidth, load_pack(stage + v * kWidth));
+  }
+#pragma unroll 1
   for (int e = vectors * kWidth + threadIdx.x; e < elements; e += kBlock) to[e] = stage[e];
 }
 
 template <typename T>
 __global__ void __launch_bounds__(kBlock) normalize_color_async(
     const T* __restrict__ x, const float* __restrict__ weights, T* __restrict__ y, int64_t pixels, bool aligned) {
+  static_assert(kTilePixels<T> * kChannels * sizeof(T) == kTileBytes && kTilePixels<T> % kBlock == 0);
   __shared__ alignas(kPackBytes) T stages[kStages][kTileElements<T>];
   const Affine affine = load_affine(weights);
   const int64_t tiles = ceil_div(pixels, kTilePixels<T>);
@@ -60,9 +70,11 @@ __global__ void __launch_bounds__(kBlock) normalize_color_async(
     fetch_tile(stage ^ 1, tile + gridDim.x);
     __pipeline_wait_prior(1);  // all groups but the youngest, so this tile's, have landed for this thread
     __syncthreads();           // and for all threads
-    for (int p = threadIdx.x; p < pixels_of(tile); p += kBlock) {
+#pragma unroll
+    for (int round = 0; round < kTilePixels<T> / kBlock; ++round) {
+      const int p = round * kBlock + threadIdx.x;
       T* pixel = stages[stage] + kChannels * p;
-      transform_pixel(affine, pixel, pixel);
+      if (p < pixels_of(tile)) transform_pixel(affine, pixel, pixel);
     }
     __syncthreads();
     write_back(y + tile * kTileElements<T>, stages[stage], kChannels * pixels_of(tile), aligned);

@@ -33,6 +33,7 @@ __global__ void __launch_bounds__(kBlock) normalize_color_vec(
 #pragma unroll
     for (int v = 0; v < kChannels; ++v) store_pack(y + first + v * kWidth, held[v]);
   }
+#pragma unroll 1  // a few rounds at most: unrolled, it would begin with a 64-bit division
   for (int64_t pixel = groups * kWidth + global_thread(); pixel < pixels; pixel += grid_threads()) {
     transform_pixel(affine, x + kChannels * pixel, y + kChannels * pixel);
   }

@@ -30,7 +30,9 @@ relu_vec4(const T* __restrict__ x, T* __restrict__ y, int64_t size, int64_t vect
 #pragma unroll
     for (int u = 0; u < kUnroll; ++u) store_pack(y + (v + u * stride) * kWidth, rectify(held[u]));
   }
+#pragma unroll 1  // a few rounds at most: unrolled, it would begin with a 64-bit division
   for (; v < vectors; v += stride) store_pack(y + v * kWidth, rectify(load_pack(x + v * kWidth)));
+#pragma unroll 1
   for (int64_t i = vectors * kWidth + global_thread(); i < size; i += stride) y[i] = rectify(x[i]);
 }
 
