@@ -5,6 +5,7 @@ cuda_affine, with CuPy's launch in front of it.
 """
 
 import cupy
+import numpy
 
 BLOCK = 256
 
@@ -49,7 +50,7 @@ def prepare(x, mean, std, M):
         y = cupy.empty_like(source)
         pixels = y.size // 3
         if pixels:
-            kernel((-(-pixels // BLOCK),), (BLOCK,), (source, weights, y, pixels))
+            kernel((-(-pixels // BLOCK),), (BLOCK,), (source, weights, y, numpy.int64(pixels)))
         return y
 
     return run

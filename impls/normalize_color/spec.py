@@ -93,20 +93,20 @@ SPEC = Operator(
     dtypes=("float32", "float16", "bfloat16"),
     tolerance={dtype: tolerance(dtype) for dtype in ROUNDOFF},
     check_shapes=(
-        dict(N=0, H=4, W=4),
-        dict(N=1, H=1, W=1),
-        dict(N=1, H=5, W=7),
-        dict(N=2, H=37, W=41),
-        dict(N=3, H=101, W=103),
-        dict(N=1, H=64, W=64),
-        dict(N=2, H=37, W=41, layout="strided"),
-        dict(N=2, H=37, W=41, layout="offset"),
+        {"N": 0, "H": 4, "W": 4},
+        {"N": 1, "H": 1, "W": 1},
+        {"N": 1, "H": 5, "W": 7},
+        {"N": 2, "H": 37, "W": 41},
+        {"N": 3, "H": 101, "W": 103},
+        {"N": 1, "H": 64, "W": 64},
+        {"N": 2, "H": 37, "W": 41, "layout": "strided"},
+        {"N": 2, "H": 37, "W": 41, "layout": "offset"},
     ),
     bench_shapes=(
-        dict(N=1, H=512, W=512),  # 3 MiB of float32
-        dict(N=16, H=512, W=512),  # 48 MiB
-        dict(N=128, H=512, W=512),  # 384 MiB
-        dict(N=1024, H=512, W=512),  # 3.2 GB: byte offsets beyond 32 bits
+        {"N": 1, "H": 512, "W": 512},  # 3 MiB of float32
+        {"N": 16, "H": 512, "W": 512},  # 48 MiB
+        {"N": 128, "H": 512, "W": 512},  # 384 MiB
+        {"N": 1024, "H": 512, "W": 512},  # 3.2 GB: byte offsets beyond 32 bits
     ),
     tiers={
         "small": (case("float32", N=1, H=512, W=512),),

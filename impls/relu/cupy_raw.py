@@ -5,6 +5,7 @@ cuda_branchfree, with CuPy's launch in front of it.
 """
 
 import cupy
+import numpy
 
 BLOCK = 256
 
@@ -39,7 +40,7 @@ def prepare(x):
         source = cupy.ascontiguousarray(x)
         y = cupy.empty_like(source)
         if y.size:
-            kernel((-(-y.size // BLOCK),), (BLOCK,), (source, y, y.size))
+            kernel((-(-y.size // BLOCK),), (BLOCK,), (source, y, numpy.int64(y.size)))
         return y
 
     return run

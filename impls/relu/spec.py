@@ -49,21 +49,21 @@ SPEC = Operator(
     dtypes=("float32", "float16", "bfloat16"),
     tolerance={"float32": EXACT, "float16": EXACT, "bfloat16": EXACT},
     check_shapes=(
-        dict(N=0),
-        dict(N=1),
-        dict(N=1024),
-        dict(N=12345),
-        dict(N=32768),
-        dict(N=65537),
-        dict(N=12345, layout="strided"),
-        dict(N=12345, layout="offset"),
-        dict(N=12345, values="special"),
+        {"N": 0},
+        {"N": 1},
+        {"N": 1024},
+        {"N": 12345},
+        {"N": 32768},
+        {"N": 65537},
+        {"N": 12345, "layout": "strided"},
+        {"N": 12345, "layout": "offset"},
+        {"N": 12345, "values": "special"},
     ),
     bench_shapes=(
-        dict(N=16384),  # 64 KiB of float32: launch-bound
-        dict(N=1048576),  # 4 MiB: held by the L2 of any recent data-centre GPU
-        dict(N=16777216),  # 64 MiB: about an H200's L2
-        dict(N=134217728),  # 512 MiB: DRAM alone
+        {"N": 16384},  # 64 KiB of float32: launch-bound
+        {"N": 1048576},  # 4 MiB: held by the L2 of any recent data-centre GPU
+        {"N": 16777216},  # 64 MiB: about an H200's L2
+        {"N": 134217728},  # 512 MiB: DRAM alone
     ),
     tiers={
         "small": (case("float32", N=16384), case("float32", N=1048576)),
