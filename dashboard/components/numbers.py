@@ -1,13 +1,15 @@
-"""Numbers as a reader sees them: three significant digits, the unit chosen by size."""
+"""Numbers as a reader sees them: three significant digits, the prefix chosen by size. Values come in base units."""
 
 from __future__ import annotations
 
 import math
 
 ABSENT = "–"
-_TIME = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+_SMALL = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 _DECIMAL = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
-_BINARY = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
+_BINARY = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B"))
+_SECONDS = ("s", "seconds", "second")
+_BYTES = ("B", "bytes", "byte")
 
 
 def known(value: float | None) -> bool:
@@ -16,35 +18,35 @@ def known(value: float | None) -> bool:
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """``digits`` significant digits without an exponent between 0.001 and 10⁶; trailing zeros stay (1.50, not 1.5)."""
+    """``digits`` significant digits, without an exponent between 0.001 and 10⁶; trailing zeros stay (1.50, not 1.5)."""
     if value == 0:
         return "0"
-    size = abs(value)
-    if size >= 10 ** max(digits, 6) or size < 1e-3:
+    rounded = float(f"{value:.{digits - 1}e}")
+    if not 1e-3 <= abs(rounded) < 1e6:
         mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
         return f"{mantissa}e{int(exponent)}"
-    rounded = float(f"{value:.{digits - 1}e}")
     return f"{rounded:,.{max(0, digits - 1 - math.floor(math.log10(abs(rounded))))}f}"
 
 
-def time(ns: float | None) -> str:
-    """Nanoseconds as ns, µs, ms or s."""
-    return _scaled(ns, _TIME)
+def quantity(value: float | None, unit: str) -> str:
+    """A value with its unit: seconds, bytes, joules and rates scaled, anything else as it is.
 
-
-def size(count: float | None) -> str:
-    """Bytes as B, KiB, MiB …: powers of 1024."""
-    if count is not None and known(count) and abs(count) < 1024:
-        return f"{count:.0f} B"
-    return _scaled(count, _BINARY)
-
-
-def rate(value: float | None, unit: str) -> str:
-    """Something a second (bytes, FLOP, images), with a decimal prefix: 4.31 TB/s."""
+    "" is a plain number; "1" is a fraction, shown as per cent.
+    """
     if value is None or not known(value):
         return ABSENT
-    factor, prefix = _step(value, _DECIMAL)
-    return f"{significant(value / factor)} {prefix}{unit}"
+    if unit in _SECONDS or unit == "J":
+        factor, prefix = _step(value, _SMALL)
+        return f"{significant(value / factor)} {prefix}{'s' if unit in _SECONDS else 'J'}"
+    if unit in _BYTES:
+        factor, name = _step(value, _BINARY)
+        return f"{value:.0f} B" if factor == 1 else f"{significant(value / factor)} {name}"
+    if unit.endswith("/s"):
+        factor, prefix = _step(value, _DECIMAL)
+        return f"{significant(value / factor)} {prefix}{unit.removeprefix('1')}"
+    if unit == "1":
+        return percent(value)
+    return f"{significant(value)} {unit}".rstrip()
 
 
 def times(ratio: float | None) -> str:
@@ -53,25 +55,25 @@ def times(ratio: float | None) -> str:
 
 
 def percent(fraction: float | None, signed: bool = False) -> str:
-    """A fraction as per cent, one decimal below 100 %."""
+    """A fraction as per cent: one decimal below 100 %."""
     if fraction is None or not known(fraction):
         return ABSENT
     value = fraction * 100
-    digits = 0 if abs(value) >= 99.95 else 1
+    digits = 0 if abs(value) >= 99.95 else 1 if abs(value) >= 0.095 or value == 0 else 2
     return f"{value:{'+' if signed else ''}.{digits}f} %"
 
 
-def _scaled(value: float | None, steps: tuple[tuple[float, str], ...]) -> str:
-    if value is None or not known(value):
-        return ABSENT
-    factor, unit = _step(value, steps)
-    return f"{significant(value / factor)} {unit}"
+def spread(value: float | None, low: float | None, high: float | None) -> str:
+    """Half the width of an interval relative to its middle: ±0.3 %; nothing without an interval."""
+    if value is None or low is None or high is None or not (known(value) and known(low) and known(high)) or value == 0:
+        return ""
+    return f"±{percent((high - low) / 2 / abs(value))}"
 
 
 def _step(value: float, steps: tuple[tuple[float, str], ...]) -> tuple[float, str]:
-    # 999.6 reads "1,000 ns" when rounded to three digits: the step is chosen for the rounded value
+    # the step is chosen for the rounded value: 999.6 ns would otherwise read "1,000 ns"
     rounded = abs(float(f"{value:.2e}"))
-    for factor, unit in steps:
-        if rounded >= factor:
-            return factor, unit
+    for factor, name in steps:
+        if rounded >= factor * (1 - 1e-12):
+            return factor, name
     return steps[-1]

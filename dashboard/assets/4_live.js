@@ -1,0 +1,47 @@
+/* New results appear without a reload. The server is asked for its revision once a second while the page is seen;
+   only a changed one makes Dash draw, and the reader's place, open parts, zoom and table filters stay. */
+(function () {
+  "use strict";
+  if (document.documentElement.hasAttribute("data-offline")) {
+    return;
+  }
+  const PERIOD = 1000;
+  let known = null;
+  let failures = 0;
+
+  async function ask() {
+    if (document.hidden || !document.querySelector("[data-base]")) {
+      return;
+    }
+    try {
+      const answer = await fetch(window.gs.base() + "api/revision", { cache: "no-store" });
+      if (!answer.ok) {
+        throw new Error("status " + answer.status);
+      }
+      const revision = (await answer.json()).revision;
+      if (failures) {
+        window.gs.say("Connected again.");
+      }
+      failures = 0;
+      document.body.classList.remove("disconnected");
+      if (known !== null && revision !== known) {
+        window.dash_clientside.set_props("revision", { data: revision });
+        window.gs.say("New results are shown.");
+      }
+      known = revision;
+    } catch (error) {
+      failures += 1;
+      if (failures === 3) {
+        document.body.classList.add("disconnected");
+        window.gs.say("The dashboard's server does not answer; what is shown may be old.");
+      }
+    }
+  }
+
+  (async function loop() {
+    for (;;) {
+      await ask();
+      await new Promise((wake) => setTimeout(wake, failures ? PERIOD * Math.min(failures, 10) : PERIOD));
+    }
+  })();
+})();

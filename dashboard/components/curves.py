@@ -1,0 +1,69 @@
+"""Lines over sizes: one implementation a line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dashboard.components import numbers
+from dashboard.components.figure import Figure, Trace, layout, unit_axis
+from dashboard.components.palette import sign
+from dashboard.store import Metric
+
+
+@dataclass(frozen=True)
+class SizePoint:
+    """One measurement: bytes a call moves, the value and its interval, what hover and click need."""
+
+    implementation: str
+    size: float
+    value: float
+    low: float | None
+    high: float | None
+    shape: str
+    href: str
+    n: int
+    speedup: float | None
+    unstable: bool
+
+
+def time_against_size(points: Sequence[SizePoint], metric: Metric, unit: str, baseline: str) -> Figure:
+    """Log-log lines with intervals; one trace an implementation, in the order of the points."""
+    names = list(dict.fromkeys(point.implementation for point in points))
+    traces = [_trace([p for p in points if p.implementation == name], unit, baseline) for name in names]
+    positive = all(point.value > 0 for point in points)
+    return {
+        "data": traces,
+        "layout": layout(unit_axis("bytes a call", "B"), unit_axis(f"{metric.label} ({_words(unit)})", unit, positive)),
+    }
+
+
+def _words(unit: str) -> str:
+    return {"1": "share of the ceiling", "": "no unit"}.get(unit, unit)
+
+
+def _trace(points: list[SizePoint], unit: str, baseline: str) -> Trace:
+    drawn = sign(points[0].implementation)
+    hover = [
+        f"<b>{point.implementation}</b> {point.shape}<br>{numbers.quantity(point.value, unit)} "
+        f"{numbers.spread(point.value, point.low, point.high)} n={point.n}<br>"
+        f"{numbers.times(point.speedup)} over {baseline}{'<br>≈ interval stayed wide' if point.unstable else ''}"
+        for point in points
+    ]
+    trace: Trace = {
+        "type": "scatter", "mode": "lines+markers", "name": points[0].implementation,
+        "x": [point.size for point in points], "y": [point.value for point in points],
+        "customdata": [point.href for point in points], "text": hover, "hovertemplate": "%{text}<extra></extra>",
+        "line": {"color": drawn.colour, "dash": drawn.dash, "width": 1.5},
+        "marker": {
+            "color": drawn.colour, "size": 8,
+            "symbol": [f"{drawn.marker}-open" if point.unstable else drawn.marker for point in points],
+        },
+    }
+    if any(point.low is not None for point in points):
+        trace["error_y"] = {
+            "type": "data", "symmetric": False, "thickness": 1, "width": 2, "color": drawn.colour,
+            "array": [(point.high or point.value) - point.value for point in points],
+            "arrayminus": [point.value - (point.low or point.value) for point in points],
+        }
+    return trace

@@ -1,0 +1,66 @@
+"""Charts as plain dictionaries in plotly's format, each with its table twin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dash import dcc, html
+
+Figure = dict[str, Any]
+Trace = dict[str, Any]
+
+CONFIG = {
+    "displaylogo": False,
+    "showSendToCloud": False,  # plotly 7 puts a button on every chart that uploads its data
+    "plotlyServerURL": "",
+    "responsive": True,
+    "modeBarButtonsToRemove": ["lasso2d", "select2d", "autoScale2d"],
+    "toImageButtonOptions": {"format": "svg", "filename": "groundspeed"},
+}
+_INK, _LINE = "#57606a", "#d0d7de"  # both themes repaint text and lines in assets/groundspeed.css
+
+
+def axis(title: str, **more: Any) -> dict[str, Any]:
+    """An axis with a thin grid."""
+    return {
+        "title": {"text": title, "font": {"size": 12}}, "gridcolor": _LINE, "zeroline": False, "linecolor": _LINE,
+        "automargin": True, "tickfont": {"size": 11}, **more,
+    }
+
+
+def unit_axis(title: str, unit: str, log: bool = True) -> dict[str, Any]:
+    """An axis in a base unit with SI prefixes at the ticks: 10 µs, 4 TB/s."""
+    suffix = {"1": "", "1/s": "/s"}.get(unit, unit)
+    form = {"tickformat": ".0%"} if unit == "1" else {"tickformat": "~s", "ticksuffix": suffix}
+    if log:
+        form |= {"type": "log", "minor": {"showgrid": False}, "dtick": "D2" if unit != "1" else 1, "exponentformat": "SI"}
+    return axis(title, **form)
+
+
+def layout(x: dict[str, Any], y: dict[str, Any], height: int = 420, **more: Any) -> dict[str, Any]:
+    """The look every chart shares. Zoom and hidden traces outlast a refresh (``uirevision``)."""
+    return {
+        "xaxis": x, "yaxis": y, "height": height, "margin": {"l": 56, "r": 16, "t": 12, "b": 44},
+        "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"family": "system-ui, sans-serif", "size": 12, "color": _INK},
+        "hoverlabel": {"align": "left", "font": {"family": "system-ui, sans-serif", "size": 12}},
+        "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.01, "x": 0, "font": {"size": 12}},
+        "hovermode": "closest", "uirevision": "keep", "dragmode": "zoom", **more,
+    }
+
+
+def chart(name: str, title: str, figure: Figure, twin: html.Div, note: str = "") -> html.Figure:
+    """A chart under its title, with the note that says what it means and the table that says the same in numbers."""
+    points = sum(len(trace.get("x", ())) for trace in figure["data"])
+    graph = dcc.Graph(
+        id={"chart": name}, figure=figure, config=CONFIG, responsive=True,
+        style={"height": f"{figure['layout'].get('height', 420)}px"}, className="chart",
+    )
+    return html.Figure(
+        [
+            html.Figcaption([html.H2(title), html.P(note, className="note") if note else None]),
+            html.Div(graph, role="img", **{"aria-label": f"{title}: chart of {points} points; the table below has the same"}),
+            html.Details([html.Summary("Table and CSV"), twin], id=f"twin-{name}"),
+        ],
+        className="panel",
+    )

@@ -1,0 +1,95 @@
+"""What pages derive from one snapshot, made once for all readers and dropped with the snapshot."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+
+import polars as pl
+
+from dashboard.store import METRICS, Metric, Snapshot, Store, queries
+
+T = TypeVar("T")
+
+
+class Frames:
+    """A snapshot and the frames made from it. Safe for several threads; every frame is immutable."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self._made: dict[Hashable, Any] = {}
+        self._lock = threading.Lock()
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """The value made under ``key``; two threads that ask at once may both make it, and one of the two is kept."""
+        with self._lock:
+            if key in self._made:
+                made: T = self._made[key]
+                return made
+        value = make()
+        with self._lock:
+            kept: T = self._made.setdefault(key, value)
+        return kept
+
+    def of(self, machine: str, project: str) -> pl.DataFrame:
+        """Every measurement of one machine and one kind of result, all commits."""
+
+        def make() -> pl.DataFrame:
+            frame = self.snapshot.measurements
+            return frame.filter((pl.col("machine") == machine) & (pl.col("project") == project))
+
+        return self.once(("of", machine, project), make)
+
+    def latest(self, machine: str, project: str) -> pl.DataFrame:
+        """The newest row of every series of one machine and project."""
+
+        def make() -> pl.DataFrame:
+            return self.snapshot.latest.filter((pl.col("machine") == machine) & (pl.col("project") == project))
+
+        return self.once(("latest", machine, project), make)
+
+    def speedups(self, machine: str, project: str, metric: str, baseline: str) -> pl.DataFrame:
+        """The newest rows with baseline_value, speedup and paired."""
+        return self.once(
+            ("speedups", machine, project, metric, baseline),
+            lambda: queries.speedup(self.latest(machine, project), baseline, metric),
+        )
+
+    def choices(self, machine: str, project: str, column: str) -> tuple[str, ...]:
+        """The distinct values of a label column, sorted; "" left out."""
+
+        def make() -> tuple[str, ...]:
+            values = self.latest(machine, project).get_column(column).cast(pl.String).unique().drop_nulls().to_list()
+            return tuple(sorted(value for value in values if value))
+
+        return self.once(("choices", machine, project, column), make)
+
+    def metrics(self, machine: str, project: str) -> tuple[Metric, ...]:
+        """The metrics of which there is at least one value."""
+
+        def make() -> tuple[Metric, ...]:
+            frame = self.latest(machine, project)
+            return tuple(m for m in METRICS.values() if frame.get_column(m.name).null_count() < frame.height)
+
+        return self.once(("metrics", machine, project), make)
+
+
+class Library:
+    """The store's newest snapshot as ``Frames``."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._frames = Frames(store.snapshot)
+
+    def current(self) -> Frames:
+        """Frames of the newest snapshot; what was made of an older one is dropped."""
+        snapshot = self._store.snapshot
+        if self._frames.snapshot is not snapshot:
+            self._frames = Frames(snapshot)
+        return self._frames
+
+    def refresh(self) -> str:
+        """Look for new results; the version of the newest snapshot."""
+        self._store.refresh()
+        return self._store.snapshot.version
