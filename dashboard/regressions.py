@@ -1,0 +1,147 @@
+"""Changes of level in the stored history, and which of the worse ones nobody has explained yet.
+
+Stored results never gate a merge (runs hours apart differ by more than their intervals); here they point at commits
+worth a look. A change is told when both levels last three commits and differ by ``SMALLEST`` at least.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from dashboard import triage
+from dashboard.changepoints import SHORTEST, change_points
+from dashboard.frames import Frames
+from dashboard.store import METRICS, SERIES
+from dashboard.view import View
+
+SMALLEST = 0.02
+PROVISIONAL = 5  # commits after which a change point no longer moves about
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of level of one series. ``worse`` is the relative change, above 0 for the worse in either direction."""
+
+    machine: str
+    environment: str
+    operator: str
+    implementation: str
+    dtype: str
+    shape: str
+    metric: str
+    unit: str
+    commit: str
+    last_good: str
+    when: datetime | None
+    before: float
+    after: float
+    worse: float
+    provisional: bool
+    recovered: bool
+    implementation_changed: bool
+    key: str = ""
+
+    @property
+    def label(self) -> str:
+        return " ".join(part for part in (self.operator, self.implementation, self.dtype, self.shape) if part)
+
+
+def changes_of(view: View) -> list[Change]:
+    """Every change of the machine's series in the view's metric, newest first."""
+    return changes(view.frames, view.machine, view.project, view.metric.name)
+
+
+def changes(frames: Frames, machine: str, project: str, metric: str) -> list[Change]:
+    """Changes of one machine's series in one metric; made once a snapshot."""
+    return frames.once(("changes", machine, project, metric), lambda: find_changes(frames.of(machine, project), metric))
+
+
+def open_regressions(view: View) -> list[Change]:
+    """Changes for the worse that still hold and whose triage state is open."""
+    states = triage.current(view.frames.snapshot.results)
+    return [
+        change for change in changes_of(view)
+        if change.worse > 0 and not change.recovered and triage.state_of(states, change.key) in triage.OPEN
+    ]
+
+
+def find_changes(rows: pl.DataFrame, metric: str) -> list[Change]:
+    """Changes of level in a frame of measurements, newest first."""
+    direction = METRICS[metric].direction
+    found: list[Change] = []
+    for series in _moving(rows, metric).partition_by(SERIES, maintain_order=True):
+        found += _in_series(series.to_dicts(), metric, direction)
+    return sorted(found, key=lambda change: (change.when is not None, change.when, abs(change.worse)), reverse=True)
+
+
+def _moving(rows: pl.DataFrame, metric: str) -> pl.DataFrame:
+    """Values of the series long enough to have two levels and whose middle values differ enough to be worth a look."""
+    columns = [
+        *SERIES, "case_digest", "implementation_digest", "commit", "commit_time", "started", "unit", "direction", metric,
+    ]
+    at = pl.coalesce("commit_time", "started")
+    ordered = (
+        rows.select(columns)
+        .filter(pl.col(metric).is_finite() & (pl.col(metric) > 0))
+        .with_columns(at.alias("at"))
+        .filter(pl.len().over(SERIES) >= 2 * SHORTEST)
+        .sort("at", "started")
+        .unique([*SERIES, "commit"], keep="last", maintain_order=True)
+    )
+    smooth = pl.col(metric).rolling_median(SHORTEST).over(SERIES)
+    return (
+        ordered.with_columns(smooth.alias("smooth"))
+        .filter(pl.col("smooth").max().over(SERIES) > (1 + SMALLEST / 2) * pl.col("smooth").min().over(SERIES))
+        .filter(pl.len().over(SERIES) >= 2 * SHORTEST)
+    )
+
+
+def _in_series(rows: list[dict[str, Any]], metric: str, direction: str) -> list[Change]:
+    newest = rows[-1]["case_digest"]
+    first = max((i + 1 for i, row in enumerate(rows) if row["case_digest"] != newest), default=0)
+    rows = rows[first:]  # a changed case is another series
+    if len(rows) < 2 * SHORTEST:
+        return []
+    values = np.array([row[metric] for row in rows], dtype=np.float64)
+    points = [0, *change_points(np.log(values)), len(rows)]
+    levels = [float(np.median(values[a:b])) for a, b in zip(points, points[1:], strict=False)]
+    up = (rows[-1]["direction"] if metric == "value" else direction) == "higher"
+    found = []
+    for index, at in enumerate(points[1:-1]):
+        before, after = levels[index], levels[index + 1]
+        worse = before / after - 1 if up else after / before - 1
+        final = levels[-1]
+        recovered = worse > 0 and (before / final - 1 if up else final / before - 1) < worse / 2
+        if max(before / after, after / before) - 1 >= SMALLEST:
+            found.append(_change(rows, at, metric, before, after, worse, recovered))
+    return found
+
+
+def _change(
+    rows: list[dict[str, Any]], at: int, metric: str, before: float, after: float, worse: float, recovered: bool
+) -> Change:
+    row, last = rows[at], rows[at - 1]
+    change = Change(
+        machine=row["machine"], environment=row["environment"] or "", operator=row["operator"],
+        implementation=row["implementation"] or "", dtype=row["dtype"] or "", shape=row["shape"] or "", metric=metric,
+        unit=row["unit"] or "" if metric == "value" else METRICS[metric].unit, commit=row["commit"] or "",
+        last_good=last["commit"] or "", when=row["commit_time"] or row["started"], before=before, after=after, worse=worse,
+        provisional=len(rows) - at < PROVISIONAL, recovered=recovered,
+        implementation_changed=row["implementation_digest"] != last["implementation_digest"],
+    )
+    return replace(change, key=_key(change))
+
+
+def _key(change: Change) -> str:
+    """What triage refers to: the series and the first commit of the new level."""
+    parts = (
+        change.machine, change.environment, change.operator, change.implementation, change.dtype, change.shape,
+        change.metric, change.commit,
+    )
+    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
