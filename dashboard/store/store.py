@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from pathlib import Path
 
-from dashboard.store.snapshot import Snapshot, empty_snapshot
+import polars as pl
+
+from dashboard.store.cache import Cache
+from dashboard.store.files import scan
+from dashboard.store.known import Known, from_cache, step
+from dashboard.store.schema import PROBLEMS
+from dashboard.store.shown import Shown, show
+from dashboard.store.snapshot import Snapshot, assemble, empty_snapshot
 
 
 class Store:
@@ -15,6 +23,9 @@ class Store:
         self.results = results
         self._lock = threading.Lock()
         self._snapshot = empty_snapshot(results)
+        self._cache: Cache | None = None
+        self._known = Known()
+        self._shown: dict[str, Shown] = {}
 
     @property
     def snapshot(self) -> Snapshot:
@@ -22,9 +33,60 @@ class Store:
         return self._snapshot
 
     def refresh(self) -> bool:
-        """Read what is new, changed or gone under the results folder; True when the snapshot was replaced."""
+        """Read what is new, changed or gone under the results folder; True when the snapshot was replaced.
+
+        When the folder itself has vanished, the last rows stay, beside a problem that says so.
+        """
         with self._lock:
+            try:
+                found = scan(self.results)
+            except OSError as error:
+                return self._lost(f"cannot be listed, what was read before is shown: {error.strerror}")
+            if self._cache is None:
+                self._cache = Cache(self.results)
+                self._known = from_cache(*self._cache.load())
+            after = step(self.results, self._known, found, self._cache.folder)
+            if after is None and self._snapshot.version and not self._snapshot.version.endswith(_LOST):
+                return False
+            self._known = after or self._known
+            self._publish()
+            self._save(self._cache)
+            return True
+
+    def _publish(self) -> None:
+        known = self._known
+        self._shown = show(known.chunks.values(), self._shown)
+        frames = [(each.measurements, each.latest, each.chunk.runs) for each in self._shown.values()]
+        stamps = sorted((path, *entry.stamp) for path, entry in known.files.items())
+        contents = (stamps, sorted(known.described_stamps.items()), sorted(known.problems.items()))
+        self._snapshot = assemble(self.results, frames, known.described.machines, known.problems, contents)
+
+    def _save(self, cache: Cache) -> None:
+        """Keep what was read for the next start. A cache that cannot be written costs that start time, nothing else."""
+        new = [chunk for name, chunk in self._known.chunks.items() if name not in self._known.saved]
+        try:
+            cache.save(self._known.index, new)
+        except OSError as error:
+            reason = f"the cache cannot be written, the next start will read every file: {error.strerror}"
+            self._snapshot = _with_problem(self._snapshot, str(cache.folder), reason, _UNSAVED)
+        else:
+            self._known = dataclasses.replace(self._known, saved=frozenset(self._known.chunks))
+
+    def _lost(self, reason: str) -> bool:
+        if self._snapshot.version.endswith(_LOST):
             return False
+        self._snapshot = _with_problem(self._snapshot, str(self.results), reason, _LOST)
+        return True
+
+
+_LOST = "-lost"  # ends the version while the results folder cannot be listed
+_UNSAVED = "-unsaved"  # ends the version while the cache cannot be written
+
+
+def _with_problem(snapshot: Snapshot, file: str, reason: str, mark: str) -> Snapshot:
+    row = pl.DataFrame([(file, reason)], schema=PROBLEMS, orient="row")
+    problems = pl.concat([row, snapshot.problems])
+    return dataclasses.replace(snapshot, problems=problems, version=snapshot.version + mark)
 
 
 def open_store(results: Path) -> Store:

@@ -1,0 +1,94 @@
+"""The columnar cache on disk: an index of what was read, and chunks of rows. Safe to delete at any time.
+
+    results/.cache/store-<version>/index.json
+    results/.cache/store-<version>/<chunk>.measurements.arrow, <chunk>.runs.arrow
+
+The version covers the schema and polars. Where the results folder cannot be written, a temporary folder serves for the
+life of the process.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from dashboard.store import chunks
+from dashboard.store.asv_format import Meaning
+from dashboard.store.chunks import Chunk
+from dashboard.store.files import Stamp
+from dashboard.store.schema import SCHEMA_VERSION
+
+_SPARED_S = 3600.0  # a chunk file nobody knows is deleted when it is older
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """What was learnt of one result file: the chunk with its rows, or why it has none."""
+
+    stamp: Stamp
+    chunk: str = ""
+    problem: str = ""
+
+
+class Index(msgspec.Struct, frozen=True):
+    """Everything the store knew when it was written."""
+
+    files: dict[str, Entry] = {}
+    benchmarks: dict[str, dict[str, Meaning]] = {}  # by path of benchmarks.json: the meanings that rows were made with
+    machines: dict[str, str] = {}  # by path of machine.json: the name that rows were made with
+
+
+class Cache:
+    """Reads and writes one results folder's cache. A damaged or foreign cache is an empty one."""
+
+    def __init__(self, results: Path) -> None:
+        self.folder, self._temporary = _folder(results)
+
+    def load(self) -> tuple[Index, dict[str, Chunk]]:
+        """The index and every chunk it names, with the rows that count; files of a lost chunk are not in the index."""
+        try:
+            index = msgspec.json.decode((self.folder / "index.json").read_bytes(), type=Index)
+        except (OSError, msgspec.DecodeError):
+            return Index(), {}
+        sources: dict[str, set[str]] = {}
+        for path, entry in index.files.items():
+            if entry.chunk:
+                sources.setdefault(entry.chunk, set()).add(path)
+        found = {}
+        for name, wanted in sources.items():
+            try:
+                found[name] = chunks.load(self.folder, name).keep(wanted)
+            except (OSError, pl.exceptions.PolarsError):
+                continue  # its files are read again
+        files = {path: entry for path, entry in index.files.items() if not entry.chunk or entry.chunk in found}
+        return Index(files, index.benchmarks, index.machines), found
+
+    def save(self, index: Index, new: list[Chunk]) -> None:
+        """Write new chunks, then the index that names them; delete chunks it no longer names. Raises OSError."""
+        self.folder.parent.mkdir(exist_ok=True)
+        self.folder.mkdir(exist_ok=True)
+        for chunk in new:
+            chunks.save(self.folder, chunk)
+        temporary = self.folder / f".index.{os.getpid()}"
+        temporary.write_bytes(msgspec.json.encode(index))
+        os.replace(temporary, self.folder / "index.json")
+        chunks.remove_others(self.folder, {entry.chunk for entry in index.files.values()}, time.time() - _SPARED_S)
+
+
+def _folder(results: Path) -> tuple[Path, tempfile.TemporaryDirectory[str] | None]:
+    version = f"store-{SCHEMA_VERSION}-{pl.__version__}"
+    folder = results / ".cache" / version
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        ignore = results / ".cache" / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n", encoding="utf-8")
+        with tempfile.TemporaryFile(dir=folder):
+            return folder, None
+    except OSError:
+        temporary = tempfile.TemporaryDirectory(prefix="groundspeed-store-")
+        return Path(temporary.name), temporary

@@ -1,0 +1,87 @@
+"""Reads files in this process when they are few, in worker processes when they are many."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from dashboard.store import chunks
+from dashboard.store.chunks import Chunk
+from dashboard.store.files import Stamp
+from dashboard.store.ingest import Described
+from dashboard.store.jobs import Job, Outcome, read_chunks
+
+FEW_BYTES = 6 << 20  # below, a worker costs more than it saves: it takes half a second to start
+MOST_WORKERS = 4
+
+
+def read_all(
+    results: Path, files: dict[str, Stamp], described: Described, folder: Path
+) -> tuple[list[Chunk], dict[str, str], set[str]]:
+    """Chunks of the files, reasons for those that could not be read, and names of chunks that are saved already."""
+    total = sum(stamp.size for stamp in files.values())
+    workers = min(MOST_WORKERS, os.cpu_count() or 1, 1 + total // FEW_BYTES)
+    if workers < 2:
+        found, problems = _here(results, list(files), described)
+        return found, problems, set()
+    largest_first = sorted(files, key=lambda path: -files[path].size)
+    shares = [largest_first[i::workers] for i in range(workers)]
+    started = [_start(Job(str(results), str(folder), share, _paths(described))) for share in shares]
+    every, problems, saved = [], dict[str, str](), set()
+    for process, share in zip(started, shares, strict=True):
+        outcome = _finish(process)
+        try:
+            if outcome is None:
+                raise OSError("the worker ended early")
+            read = [chunks.load(folder, name) for name in outcome.chunks]
+        except (OSError, pl.exceptions.PolarsError):
+            # Killed for memory, no space for its chunks: slower here, but nothing is lost.
+            read, bad = _here(results, share, described)
+        else:
+            bad = outcome.problems
+            saved.update(outcome.chunks)
+        every += read
+        problems |= bad
+    return every, problems, saved
+
+
+def _here(results: Path, paths: list[str], described: Described) -> tuple[list[Chunk], dict[str, str]]:
+    read, problems = [], dict[str, str]()
+    for chunk, bad in read_chunks(results, paths, described):
+        read.append(chunk)
+        problems |= bad
+    return read, problems
+
+
+def _paths(described: Described) -> list[str]:
+    return [*described.benchmarks, *described.machines]
+
+
+def _start(job: Job) -> subprocess.Popen[bytes]:
+    root = str(Path(__file__).resolve().parents[2])
+    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH", ""))))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dashboard.store.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": path, "POLARS_MAX_THREADS": "1"},
+    )
+    assert process.stdin is not None
+    try:
+        process.stdin.write(msgspec.json.encode(job))
+        process.stdin.close()
+    except BrokenPipeError:
+        pass  # it ended before it read: its exit status tells
+    return process
+
+
+def _finish(process: subprocess.Popen[bytes]) -> Outcome | None:
+    """What a worker answered; None when it failed, whose reason it has printed on stderr."""
+    assert process.stdout is not None
+    answer = process.stdout.read()
+    return msgspec.json.decode(answer, type=Outcome) if process.wait() == 0 else None

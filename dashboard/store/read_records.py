@@ -1,0 +1,225 @@
+"""Our record files, many at a time, as rows.
+
+``groundspeed.records.read_record`` is the reference; this reader takes the same lines into leaner structs, because a
+dashboard opens hundreds of thousands of measurements at once. Tests hold the two together.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import zlib
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from dashboard.store.errors import Unreadable
+from dashboard.store.files import LIMIT
+from dashboard.store.summaries import Lists, Summary
+from dashboard.store.table import Table
+from dashboard.store.times import milliseconds
+from groundspeed.analysis.roofline import ceiling
+from groundspeed.records import QUANTITIES, SCHEMA, Accuracy, Footer, Header
+
+_NS = 1e-9
+
+
+class _Samples(msgspec.Struct, frozen=True, gc=False):
+    """The quantities of records.QUANTITIES, in nanoseconds."""
+
+    device_cold: list[float] = []
+    device_hot: list[float] = []
+    call: list[float] = []
+    host: list[float] = []
+
+
+_NONE = _Samples()
+
+
+class _Line(msgspec.Struct, gc=False):
+    """The part of records.Measurement that rows are made of."""
+
+    implementation: str
+    dtype: str
+    shape: dict[str, int | str]
+    status: str
+    case_digest: str = ""
+    implementation_digest: str = ""
+    failure: str | None = None
+    reason: str = ""
+    unstable: str = ""
+    timer: str = ""
+    samples: _Samples = _NONE
+    prepare_ns: float | None = None
+    first_run_ns: float | None = None
+    peak_memory_bytes: float | None = None
+    energy_nj: float | None = None
+    accuracy: Accuracy | None = None
+    flops: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+    items: int = 0
+    tuned: str = ""
+
+
+_line = msgspec.json.Decoder(_Line)
+_header = msgspec.json.Decoder(Header)
+_footer = msgspec.json.Decoder(Footer)
+
+
+def add_record(path: str, payload: bytes, rows: Table, runs: Table) -> None:
+    """Append one record file, given its bytes on disk. Raises Unreadable, and then has appended nothing."""
+    header, lines, summaries, footer = _parse(_unpack(payload))
+    shared = {
+        "machine": header.machine,
+        "run_id": header.run_id,
+        "source": path,
+        "project": "groundspeed",
+        "commit": header.commit,
+        "commit_time": milliseconds(header.commit_time),
+        "started": milliseconds(header.started),
+        "operator": header.operator,
+    }
+    own = _own_columns(lines) | _timed_columns(summaries)
+    own |= _rates(header, lines, own)
+    rows.add(len(lines), shared, own)
+    described = {name: _dump(getattr(header, name)) for name in ("ladders", "ideas", "missing")}
+    run = {
+        "dirty": header.dirty,
+        "tier": header.tier,
+        "bound": header.bound,
+        "command": header.command,
+        "details": _dump(msgspec.to_builtins(header.environment)),
+        "ceilings": _dump(msgspec.to_builtins(header.ceilings)) if header.ceilings else "",
+        "seconds": sum(footer.seconds.values()) or None,
+        "rows": len(lines),
+    }
+    runs.add(1, {**shared, **described, **run})
+
+
+def _unpack(payload: bytes) -> bytes:
+    """Gunzip, never to more than a file may hold."""
+    unpacker = zlib.decompressobj(wbits=31)
+    try:
+        text = unpacker.decompress(payload, LIMIT)
+    except zlib.error as error:
+        raise Unreadable(f"is not a whole gzip file: {error}") from error
+    if unpacker.unconsumed_tail:
+        raise Unreadable(f"unpacks to more than {LIMIT >> 20} MiB")
+    if not unpacker.eof:
+        raise Unreadable("is cut short")
+    return text
+
+
+def _parse(text: bytes) -> tuple[Header, list[_Line], dict[str, Summary], Footer]:
+    """Header, measurements without their samples, summaries of the samples by quantity (in ns), footer."""
+    first, *middle, last = text.rstrip(b"\n").split(b"\n") if text.count(b"\n") > 1 else (b"", b"")
+    try:
+        schema = msgspec.json.decode(first).get("schema", SCHEMA)
+        if schema != SCHEMA:
+            raise Unreadable(f"schema {schema}, this groundspeed reads {SCHEMA}: upgrade groundspeed")
+        header, footer = _header.decode(first), _footer.decode(last)
+        lines, summaries = _measurements(middle)
+    except (msgspec.DecodeError, AttributeError, UnicodeDecodeError) as error:
+        raise Unreadable(f"is not a whole record: {error}") from error
+    if footer.end != len(lines):
+        raise Unreadable(f"holds {len(lines)} measurements, its footer says {footer.end}")
+    return header, lines, summaries, footer
+
+
+def _measurements(texts: list[bytes]) -> tuple[list[_Line], dict[str, Summary]]:
+    """Decode line by line: the float objects of one line are packed and freed before those of the next are made."""
+    lists = {quantity: Lists() for quantity in QUANTITIES}
+    cold, hot, call, host = (lists[quantity].add for quantity in QUANTITIES)
+    lines = []
+    for text in texts:
+        line = _line.decode(text)
+        samples, line.samples = line.samples, _NONE
+        cold(samples.device_cold)
+        hot(samples.device_hot)
+        call(samples.call)
+        host(samples.host)
+        lines.append(line)
+    return lines, {quantity: each.summarise() for quantity, each in lists.items()}
+
+
+def _own_columns(lines: list[_Line]) -> dict[str, Any]:
+    """Columns that differ by row, in base units."""
+    labels = [_shape_labels(tuple(line.shape.items())) for line in lines]
+    return {
+        "implementation": [line.implementation for line in lines],
+        "backend": [line.implementation.partition("_")[0] for line in lines],
+        "dtype": [line.dtype for line in lines],
+        "shape": [label for label, _ in labels],
+        "case": [f"{line.dtype} {label}" for line, (label, _) in zip(lines, labels, strict=True)],
+        "facets": [facets for _, facets in labels],
+        "status": [line.status for line in lines],
+        "failure": [line.failure or "" for line in lines],
+        "reason": [line.reason for line in lines],
+        "unstable": [line.unstable for line in lines],
+        "timer": [line.timer for line in lines],
+        "case_digest": [line.case_digest for line in lines],
+        "implementation_digest": [line.implementation_digest for line in lines],
+        "tuned": [line.tuned for line in lines],
+        "first_call": [_first_call(line) for line in lines],
+        "peak_memory": [line.peak_memory_bytes for line in lines],
+        "energy": [None if line.energy_nj is None else line.energy_nj * _NS for line in lines],
+        "max_abs_error": [line.accuracy.max_abs if line.accuracy else None for line in lines],
+        "norm_error": [line.accuracy.norm if line.accuracy else None for line in lines],
+        "bytes": [line.bytes_read + line.bytes_written or None for line in lines],
+        "flops": [line.flops or None for line in lines],
+        "items": [line.items or None for line in lines],
+    }
+
+
+def _timed_columns(summaries: dict[str, Summary]) -> dict[str, Any]:
+    """Medians, intervals and percentiles in seconds; NaN where nothing was timed."""
+    cold, hot, call, host = (summaries[quantity] for quantity in QUANTITIES)
+    columns: dict[str, Any] = {"n": np.where(cold.n > 0, cold.n, np.where(hot.n > 0, hot.n, call.n))}
+    for name, of, parts in (
+        ("device_cold", cold, ("low", "high", "p95", "p99")),
+        ("device_hot", hot, ("low", "high", "p99")),
+        ("call", call, ("low", "high", "p99")),
+        ("host", host, ()),
+    ):
+        columns[name] = of.median * _NS
+        columns |= {f"{name}_{part}": getattr(of, part) * _NS for part in parts}
+    return columns
+
+
+def _rates(header: Header, lines: list[_Line], columns: dict[str, Any]) -> dict[str, Any]:
+    """What is had by dividing by, or into, the cold device time."""
+    least = functools.cache(functools.partial(_least_seconds, header))
+    fastest = [least(line.dtype, line.flops, line.bytes_read, line.bytes_written) for line in lines]
+    cold = columns["device_cold"]
+    cold = np.where(cold > 0, cold, np.nan)
+    return {
+        "bytes_per_s": np.array(columns["bytes"], np.float64) / cold,
+        "flops_per_s": np.array(columns["flops"], np.float64) / cold,
+        "items_per_s": np.array(columns["items"], np.float64) / cold,
+        "roofline": np.array(fastest, np.float64) / cold,
+    }
+
+
+def _first_call(line: _Line) -> float | None:
+    """Prepare and first run together, in seconds, as Measurement.first_call_ns has it."""
+    if line.prepare_ns is None or line.first_run_ns is None:
+        return None
+    return (line.prepare_ns + line.first_run_ns) * _NS
+
+
+def _least_seconds(header: Header, dtype: str, flops: int, read: int, written: int) -> float | None:
+    """The least time that the run's own ceilings allow, in seconds."""
+    least = ceiling(header.ceilings, header.bound, dtype, flops, (read, written))
+    return None if least is None else least.least_ns * _NS
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _shape_labels(shape: tuple[tuple[str, int | str], ...]) -> tuple[str, str]:
+    """The shape for reading, as records.Measurement.shape_label has it, and as JSON."""
+    return ",".join(f"{name}={value}" for name, value in shape), json.dumps(dict(shape))
+
+
+def _dump(value: dict[str, Any]) -> str:
+    return json.dumps(value, sort_keys=False) if value else ""
