@@ -43,12 +43,15 @@ __global__ void __launch_bounds__(kMostThreads)
   __shared__ SoftmaxPartial scratch[kWarp];
   const int64_t start = static_cast<int64_t>(blockIdx.x) * length;
   const int64_t chunk = static_cast<int64_t>(blockDim.x) * kChunk;
-  const auto chunk_length = [&](int64_t from) { return static_cast<int>(length - from < chunk ? length - from : chunk); };
+  const auto chunk_length = [&](int64_t from) {
+    return static_cast<int>(length - from < chunk ? length - from : chunk);
+  };
   float values[kChunk];
 
   SoftmaxPartial part{-CUDART_INF_F, 0.0f};
   for (int64_t from = 0; from < length; from += chunk) {
-    load_slice<T, kChunk, kVector>(x + start + from, chunk_length(from), threadIdx.x, blockDim.x, -CUDART_INF_F, values);
+    const int here = chunk_length(from);
+    load_slice<T, kChunk, kVector>(x + start + from, here, threadIdx.x, blockDim.x, -CUDART_INF_F, values);
     float maximum = part.maximum;
 #pragma unroll
     for (int i = 0; i < kChunk; ++i) maximum = fmaxf(maximum, values[i]);

@@ -1,0 +1,18 @@
+"""torch.mm: cuBLAS picks one of its kernels for the shape, the baseline.
+
+Compute-bound: 2·M·N·K FLOPs, on tensor cores for 16-bit types. Float32 stays float32 as long as the caller has not
+allowed TF32. Predicted: the best of all rungs on large shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+
+def prepare(a: torch.Tensor, b: torch.Tensor) -> Callable[[], torch.Tensor]:
+    def run() -> torch.Tensor:
+        return torch.mm(a, b)
+
+    return run
