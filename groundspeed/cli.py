@@ -11,6 +11,7 @@ import difflib
 import importlib
 import os
 import sys
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,7 +76,8 @@ def _dispatch(argv: list[str]) -> int:
     if command is None:
         raise UserError(f"unknown command {arguments.command!r}{_near(arguments.command)}; type: groundspeed --help")
     module = importlib.import_module(command.module)
-    parser = _Parser(prog=f"groundspeed {arguments.command}", description=module.__doc__, formatter_class=_Help)
+    about = _reflow(module.__doc__ or "")
+    parser = _Parser(prog=f"groundspeed {arguments.command}", description=about, formatter_class=_Help)
     parser.add_argument("--project", type=Path, default=arguments.project, metavar="DIR", help=_PROJECT_HELP)
     module.add_arguments(parser)
     status: int = module.run(parser.parse_args(arguments.rest))
@@ -89,6 +91,12 @@ _PROJECT_HELP = "the checkout to work on (default: the one around the current fo
 class _Help(argparse.RawDescriptionHelpFormatter):
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=28, width=80)
+
+
+def _reflow(text: str) -> str:
+    """Paragraphs filled to the terminal of 80 columns; those that are indented (examples) as they are."""
+    paragraphs = text.strip().split("\n\n")
+    return "\n\n".join(p if p.startswith(" ") else textwrap.fill(" ".join(p.split()), 79) for p in paragraphs)
 
 
 def _global_parser() -> argparse.ArgumentParser:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import fnmatch
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,11 +54,17 @@ def find_project(folder: Path | None) -> Project:
 
 def parse_target(text: str, tree: Tree) -> Target:
     """Raises UserError, with the nearest names, for what is not in the tree."""
-    operator, slash, implementation = text.partition("/")
+    operator, _, implementation = text.partition("/")
     known = tree.operators()
     if operator not in known:
         raise UserError(f"unknown operator {operator!r}{near(operator, known)}; type: groundspeed list")
-    return Target(operator, implementation if slash and implementation else None)
+    names = [one.name for one in tree.implementations(operator)]
+    if implementation and not fnmatch.filter(names, implementation):
+        raise UserError(
+            f"{operator}: no implementation matches {implementation!r}{near(implementation, names)}; "
+            f"type: groundspeed list {operator}"
+        )
+    return Target(operator, implementation or None)
 
 
 def near(word: str, known: Iterable[str]) -> str:

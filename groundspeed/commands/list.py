@@ -12,8 +12,8 @@ import textwrap
 from collections import Counter
 from pathlib import Path
 
-from groundspeed.project import find_project, parse_target
 from groundspeed.operator import Operator
+from groundspeed.project import find_project, parse_target
 from groundspeed.report.style import Style
 from groundspeed.tree import BACKENDS, SpecError, Tree
 

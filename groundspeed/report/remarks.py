@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from groundspeed.analysis.speedup import BASELINE, speedup_table
-from groundspeed.records import Measurement, Record
+from groundspeed.records import Measurement, Record, Status
 from groundspeed.report import units
 from groundspeed.report.style import Style, printable
 
@@ -16,63 +17,82 @@ _LESS_ACCURATE = 4.0  # times the baseline's own error; rounding in another orde
 
 @dataclass(frozen=True)
 class _Remark:
-    kind: str  # "Skipped", "Failed", "Unstable"
+    kind: str  # "skipped", "failed", "unstable"
     reason: str
     operator: str
     implementation: str
     case: str
 
 
+Measured = Mapping[str, Sequence[Measurement]]  # operator → its measurements
+
+
+def measured(records: Iterable[Record]) -> dict[str, Sequence[Measurement]]:
+    """The measurements of records, by operator; of two records of one operator the later one stands."""
+    return {record.header.operator: record.measurements for record in records}
+
+
 def remarks(records: Iterable[Record], style: Style) -> list[str]:
     """The sections Failed, Unstable, Less accurate and Skipped of a run; no line when there is nothing to say."""
     records = list(records)
-    found = [_remark(record, m) for record in records for m in record.measurements]
-    inventory = _inventory(records)
-    lines: list[str] = []
-    for kind, title in (
-        ("Failed", style.bad(style.bold("Failed"))),
-        ("Unstable", style.bold("≈ Unstable") + "  (kept, but the interval stayed wide)"),
-    ):
-        lines += _section(title, [r for r in found if r and r.kind == kind], inventory, style)
-    lines += _less_accurate(records, style)
-    lines += _section(style.bold("Skipped"), [r for r in found if r and r.kind == "Skipped"], inventory, style)
-    return lines
+    entries = measured(records)
+    return [
+        *failed(entries, style),
+        *_section(f"{style.bold('≈ Unstable')}  (kept, but the interval stayed wide)", "unstable", entries, style),
+        *_less_accurate(records, style),
+        *skipped(entries, style),
+    ]
 
 
-def failures(records: Iterable[Record]) -> int:
-    """How many measurements failed."""
-    return sum(m.status == "failed" for record in records for m in record.measurements)
+def failed(entries: Measured, style: Style) -> list[str]:
+    """What failed, by kind and reason."""
+    return _section(style.bad(style.bold("Failed")), "failed", entries, style)
 
 
-def _remark(record: Record, entry: Measurement) -> _Remark | None:
-    if entry.status == "skipped":
-        kind, reason = "Skipped", entry.reason or "no reason was recorded"
+def skipped(entries: Measured, style: Style) -> list[str]:
+    """What was left out, by reason."""
+    return _section(style.bold("Skipped"), "skipped", entries, style)
+
+
+def count(entries: Measured, status: Status) -> int:
+    """How many measurements have this status."""
+    return sum(entry.status == status for found in entries.values() for entry in found)
+
+
+def _remark(operator: str, entry: Measurement) -> _Remark | None:
+    if entry.status == "ok":
+        kind, reason = "unstable", entry.unstable
     elif entry.status == "failed":
-        kind, reason = "Failed", f"{entry.failure}: {entry.reason or 'no reason was recorded'}"
-    elif entry.unstable:
-        kind, reason = "Unstable", entry.unstable
+        kind, reason = "failed", f"{entry.failure}: {entry.reason or 'no reason was recorded'}"
     else:
-        return None
-    return _Remark(kind, printable(reason), record.header.operator, entry.implementation, entry.case_label)
+        kind, reason = "skipped", entry.reason or "no reason was recorded"
+    return _Remark(kind, printable(reason), operator, entry.implementation, entry.case_label) if reason else None
 
 
-def _inventory(records: Iterable[Record]) -> dict[str, dict[str, set[str]]]:
+def _inventory(entries: Measured) -> dict[str, dict[str, set[str]]]:
     """operator → implementation → its cases: what a remark can be about."""
     inventory: dict[str, dict[str, set[str]]] = {}
-    for record in records:
-        names = inventory.setdefault(record.header.operator, {})
-        for entry in record.measurements:
+    for operator, found in entries.items():
+        names = inventory.setdefault(operator, {})
+        for entry in found:
             names.setdefault(entry.implementation, set()).add(entry.case_label)
     return inventory
 
 
-def _section(title: str, found: list[_Remark], inventory: dict[str, dict[str, set[str]]], style: Style) -> list[str]:
+def _section(title: str, kind: str, entries: Measured, style: Style) -> list[str]:
+    """Each reason once; under it by operator the implementations, and the cases where not all are meant."""
+    remarked = (_remark(operator, entry) for operator, measurements in entries.items() for entry in measurements)
+    found = [remark for remark in remarked if remark and remark.kind == kind]
     if not found:
         return []
+    inventory = _inventory(entries)
+    groups: dict[str, list[_Remark]] = {}
+    for remark in found:
+        groups.setdefault(_alike(remark), []).append(remark)
     lines = [title]
-    for reason in dict.fromkeys(remark.reason for remark in found):
-        lines += _wrapped(reason, style, "  ")
-        same = [remark for remark in found if remark.reason == reason]
+    for same in groups.values():
+        several = len({remark.reason for remark in same}) > 1
+        lines += _wrapped(f"for example: {same[0].reason}" if several else same[0].reason, style, "  ")
         for operator in dict.fromkeys(remark.operator for remark in same):
             cases: dict[str, set[str]] = {}
             for remark in same:
@@ -81,6 +101,11 @@ def _section(title: str, found: list[_Remark], inventory: dict[str, dict[str, se
             for text in _names(cases, inventory[operator]):
                 lines += [style.dim(line) for line in _wrapped(f"{operator:<16} {text}", style, "    ", 17)]
     return [*lines, ""]
+
+
+def _alike(remark: _Remark) -> str:
+    """What reasons are gathered by: their words. Only a failure's figures are worth a line of their own."""
+    return remark.reason if remark.kind == "failed" else re.sub(r"[\d.]+", "#", remark.reason)
 
 
 def _names(cases: dict[str, set[str]], known: dict[str, set[str]]) -> list[str]:
@@ -115,7 +140,7 @@ def _less_accurate(records: Iterable[Record], style: Style) -> list[str]:
                 worst[key] = max(worst.get(key, 0.0), row.error_ratio)
     if not worst:
         return []
-    title = style.bold("Less accurate") + f"  (within tolerance; × {BASELINE}'s error)"
+    title = style.bold("Less accurate") + f"  (within tolerance; {BASELINE} = 1)"
     body = [f"    {operator:<16} {name} {units.significant(ratio)}×" for (operator, name), ratio in worst.items()]
     return [title, *body, ""]
 

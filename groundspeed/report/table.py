@@ -60,7 +60,9 @@ def _heading(record: Record, style: Style, quantity: str) -> str:
     what = QUANTITIES.get(quantity, quantity)
     if header.environment.device == "cpu":
         what = what.replace("device time", "wall time")
-    return f"{style.bold(header.operator)}  {style.dim(printable(f'{what}, on {header.machine}'))}"
+    name = clip(header.operator, style.width)
+    detail = clip(printable(f"{what}, on {header.machine}"), max(0, style.width - len(name) - 2))
+    return f"{style.bold(name)}  {style.dim(detail)}"
 
 
 def _case_title(record: Record, row: Row) -> str:

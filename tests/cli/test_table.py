@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from groundspeed.report.remarks import failures, remarks
+from groundspeed.report.remarks import count, measured, remarks
 from groundspeed.report.style import PLAIN, Style, clip, width
 from groundspeed.report.table import operator_table
 from tests.cli.records_for_tests import bad, ok, record
@@ -26,7 +26,7 @@ def test_sorts_by_speed_and_shows_each_figure():
     lines = lines_of(ok("torch_eager", 254), ok("triton_row", 127), ok("cupy_raw", 508))
     order = [name for line in lines for name in ("torch_eager", "triton_row", "cupy_raw") if name in line]
     assert order == ["triton_row", "torch_eager", "cupy_raw"]
-    # the interval of 15 samples reaches from the third to the thirteenth; 268 MB in 127 µs are 2.11 TB/s, of 4 TB/s 53 %
+    # the interval of 15 samples is the third to the thirteenth; 268 MB in 127 µs are 2.11 TB/s, of 4 TB/s 53 %
     assert line_with(lines, "triton_row").split()[1:] == [
         "127", "µs", "0.30", "%", "2.00×", "2.11", "TB/s", "53", "%", "█" * 16,
     ]  # fmt: skip
@@ -96,7 +96,7 @@ def test_remarks_gather_by_reason_and_name_whole_back_ends():
     assert "incorrect: wrong at 3" in text
     assert "cuda_* (2)" in text and text.count("needs a GPU") == 1
     assert "\x1b" not in text
-    assert failures([one]) == 2
+    assert count(measured([one]), "failed") == 2
 
 
 def test_remarks_name_the_cases_where_not_all_are_meant():

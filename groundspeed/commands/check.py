@@ -1,0 +1,95 @@
+"""Check implementations against the float64 reference, on every check case of their operators.
+
+  groundspeed check                      everything
+  groundspeed check softmax              one operator
+  groundspeed check softmax/triton_row   one implementation, or a pattern
+
+Without a GPU, Triton kernels run in its interpreter, in a process of their own, and CUDA and CuPy are skipped.
+Exit status: 0 all that could be checked is right, 1 something is wrong or nothing could be checked, 2 wrong use.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from groundspeed.errors import UserError
+from groundspeed.project import find_project, parse_target
+from groundspeed.selection import Selection
+
+if TYPE_CHECKING:
+    from groundspeed.records import Measurement
+    from groundspeed.report.style import Style
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("targets", nargs="*", metavar="OPERATOR[/IMPL]", help="what to check (default: everything)")
+    parser.add_argument("--dtype", action="append", default=[], metavar="DTYPE", help="narrow to this; may be repeated")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from groundspeed import session
+    from groundspeed.report.progress import Display, Estimate
+    from groundspeed.report.remarks import count, failed, skipped
+    from groundspeed.report.style import Style
+
+    project = find_project(arguments.project)
+    tree = project.tree()
+    targets = [parse_target(text, tree) for text in arguments.targets]
+    chosen = {name: [t.implementation for t in targets if t.operator == name] for name in tree.operators()}
+    operators = [name for name in tree.operators() if not targets or chosen[name]]
+    dtypes = tuple(dict.fromkeys(part for text in arguments.dtype for part in text.split(",") if part))
+    opened = session.open_run(project.root, project.results, Selection(dtypes=dtypes))
+    display = Display(sys.stderr, Style.of(sys.stderr), Estimate(dict.fromkeys(operators, 1.0)))
+    entries: dict[str, Sequence[Measurement]] = {}
+    problems = []
+    for operator in operators:
+        patterns = tuple(name for name in chosen[operator] if name is not None)
+        if None in chosen[operator]:
+            patterns = ()
+        one = replace(opened, selection=Selection((operator,), patterns, dtypes))
+        display.begin(operator, "checking")
+        try:
+            rows = session.check_operator(
+                one,
+                operator,
+                lambda e: display.update(
+                    e.operator, e.phase, f"{e.implementation} case {e.case + 1} of {e.cases}", e.rows, e.rows_expected
+                ),
+            )
+        except UserError as error:
+            display.end(operator, "could not be checked")
+            problems.append(str(error))
+            continue
+        entries[operator] = rows
+        display.end(operator, _tally(rows))
+    style = Style.of()
+    print("\n".join(["", *failed(entries, style), *skipped(entries, style), _verdict(entries, style)]))
+    sys.stdout.flush()
+    for problem in problems:
+        print(f"groundspeed: {problem}", file=sys.stderr)
+    if problems:
+        return 2
+    return 0 if count(entries, "ok") and not count(entries, "failed") else 1
+
+
+def _tally(rows: Sequence[Measurement]) -> str:
+    implementations = {row.implementation for row in rows if row.status != "skipped"}
+    right = sum(row.status == "ok" for row in rows)
+    wrong = sum(row.status == "failed" for row in rows)
+    return f"{len(implementations)} implementations, {right} checks passed, {wrong} failed"
+
+
+def _verdict(entries: dict[str, Sequence[Measurement]], style: Style) -> str:
+    """The one line that says it: how many are right, wrong and not looked at."""
+    from groundspeed.report.remarks import count
+
+    right, wrong, left = (count(entries, status) for status in ("ok", "failed", "skipped"))
+    if wrong:
+        return style.bad(f"{wrong} checks failed, {right} passed, {left} skipped")
+    if not right:
+        return style.bad(f"nothing could be checked here: {left} skipped, for the reasons above")
+    return style.good(f"{right} checks passed, {left} skipped")

@@ -1,0 +1,196 @@
+"""Measure, and print the speedup table.
+
+  groundspeed run                                  the small tier of everything
+  groundspeed run --tier core --only softmax       one operator
+  groundspeed run --only softmax/triton_* --only relu --dtype float16
+  groundspeed run --resume ID                      go on with a run that was ended
+
+Each operator's record is on disk when its sweep ends. Exit status: 0 everything is measured or skipped with a
+reason, 1 an implementation failed, 2 wrong use, a broken spec, or a record that could not be written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from groundspeed.errors import UserError
+from groundspeed.operator import TIERS
+from groundspeed.project import Project, Target, find_project, parse_target
+from groundspeed.selection import Selection
+from groundspeed.tree import BASELINE, SpecError, Tree
+
+if TYPE_CHECKING:
+    from groundspeed.measure.supervisor import Progress
+    from groundspeed.report.progress import Display
+    from groundspeed.session import Run
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tier", choices=TIERS, help="which bench cases (default: small, or the resumed run's)")
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="OPERATOR[/IMPL]",
+        help="narrow to this; may be given again; IMPL may be a pattern, and torch_eager is always measured beside it",
+    )
+    parser.add_argument("--dtype", action="append", default=[], metavar="DTYPE", help="narrow to this; may be repeated")
+    parser.add_argument("--resume", metavar="ID", help="go on with this run: operators it has are not measured again")
+    parser.add_argument(
+        "--results", type=Path, metavar="DIR", help="where records go (default: results/ of the project)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from groundspeed import session
+
+    project = find_project(arguments.project)
+    results = (arguments.results or project.results).resolve()
+    tree = project.tree()
+    targets = [parse_target(text, tree) for text in arguments.only]
+    plan = _plan(targets, tree)
+    dtypes = tuple(dict.fromkeys(part for text in arguments.dtype for part in text.split(",") if part))
+    tier = arguments.tier or _resumed_tier(results, arguments.resume) or "small"
+    whole = Selection(tuple(plan), _patterns(plan), dtypes, tier)
+    opened = session.open_run(project.root, results, whole, run_id=arguments.resume)
+    problems: list[str] = []
+    try:
+        _sweep(opened, plan, problems)
+    except KeyboardInterrupt:
+        _say_how_to_resume(opened, arguments)
+        raise
+    return _report(opened, project, problems)
+
+
+def _plan(targets: Sequence[Target], tree: Tree) -> dict[str, tuple[str, ...]]:
+    """operator → patterns of its implementations, empty for all; the baseline always runs beside what is named."""
+    if not targets:
+        return dict.fromkeys(tree.operators(), ())
+    plan: dict[str, tuple[str, ...]] = {}
+    for operator in dict.fromkeys(target.operator for target in targets):
+        named = [target.implementation for target in targets if target.operator == operator]
+        plan[operator] = () if None in named else (BASELINE, *(name for name in named if name is not None))
+    return plan
+
+
+def _patterns(plan: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """What the run as a whole is narrowed to: nothing as soon as one operator is whole."""
+    return () if not all(plan.values()) else tuple(dict.fromkeys(name for names in plan.values() for name in names))
+
+
+def _resumed_tier(results: Path, run_id: str | None) -> str | None:
+    """The tier of a stored run: what is added to it must belong to it."""
+    from groundspeed.records import find_records, read_record
+
+    for path in find_records(results):
+        if path.parent.name == run_id:
+            return read_record(path).header.tier
+    return None
+
+
+def _sweep(opened: Run, plan: dict[str, tuple[str, ...]], problems: list[str]) -> None:
+    """Measure operator after operator; one that cannot be measured leaves its reason and stops no other."""
+    from groundspeed import session
+    from groundspeed.report.progress import Display, Estimate
+    from groundspeed.report.style import Style
+
+    narrowed = {
+        name: replace(opened, selection=replace(opened.selection, implementations=patterns, operators=(name,)))
+        for name, patterns in plan.items()
+    }
+    display = Display(sys.stderr, Style.of(sys.stderr), Estimate(_expected(narrowed)))
+    for operator, one in narrowed.items():
+        if one.record_path(operator).exists():
+            display.say(f"{operator}: already in run {one.run_id}")
+            continue
+        try:
+            display.begin(operator, _summary(one, operator))
+            session.measure_operator(one, operator, lambda event: _show(display, event))
+            display.end(operator, "measured")
+        except UserError as error:
+            display.end(operator, "could not be measured")
+            problems.append(str(error))
+
+
+def _show(display: Display, event: Progress) -> None:
+    where = f"{event.implementation + ', ' if event.implementation else ''}case {event.case + 1} of {event.cases}"
+    display.update(event.operator, event.phase, where, event.rows, event.rows_expected)
+
+
+def _summary(opened: Run, operator: str) -> str:
+    implementations, cases = _extent(opened, operator)
+    return f"{implementations} implementations, {cases} cases on {opened.machine}"
+
+
+def _extent(opened: Run, operator: str) -> tuple[int, int]:
+    """How many implementations can be timed here, and how many cases there are; no case of a broken spec."""
+    chosen = [one for one in opened.tree.implementations(operator) if opened.selection.includes(one)]
+    able = [one for one in chosen if opened.device == "cuda" or one.backend == "torch"]
+    try:
+        return len(able), len(opened.selection.cases(opened.tree.spec(operator)))
+    except SpecError:
+        return len(able), 0
+
+
+def _expected(narrowed: dict[str, Run]) -> dict[str, float]:
+    """operator → seconds it will take, from the last run of this machine and tier, else from what is usual."""
+    from groundspeed.report.stored import latest_records
+
+    opened = next(iter(narrowed.values()))
+    known = {}
+    for record in latest_records(opened.results, opened.machine, [opened.selection.tier]):
+        timed = sum(entry.status == "ok" for entry in record.measurements)
+        known[record.header.operator] = record.footer.seconds.get("total", 0.0) / max(timed, 1)
+    start, each = (15.0, 1.0) if opened.device == "cuda" else (8.0, 4.0)
+    expected = {}
+    for operator, one in narrowed.items():
+        implementations, cases = _extent(one, operator)
+        count = implementations * cases
+        expected[operator] = count * known[operator] if known.get(operator) else start + count * each
+    return expected
+
+
+def _report(opened: Run, project: Project, problems: Sequence[str]) -> int:
+    from groundspeed.report.ending import time_split, where
+    from groundspeed.report.remarks import count, measured, remarks
+    from groundspeed.report.stored import run_records
+    from groundspeed.report.style import Style
+    from groundspeed.report.table import operator_table
+
+    records, unreadable = run_records(opened.results, opened.machine, opened.run_id)
+    style = Style.of()
+    lines = [""]
+    for record in records:
+        lines += operator_table(record, style)
+    lines += remarks(records, style)
+    lines += time_split(records, style)
+    lines += where(opened.record_path("x").parent, records)
+    print("\n".join(lines))
+    sys.stdout.flush()
+    for problem in [*problems, *unreadable]:
+        print(f"groundspeed: {problem}", file=sys.stderr)
+    if problems or unreadable:
+        return 2
+    return 1 if count(measured(records), "failed") else 0
+
+
+def _say_how_to_resume(opened: Run, arguments: argparse.Namespace) -> None:
+    done = sorted(path.name.partition(".")[0] for path in opened.record_path("x").parent.glob("*.jsonl.gz"))
+    if not done:
+        print("\ngroundspeed: no operator was finished, nothing is kept", file=sys.stderr)
+        return
+    again = ["groundspeed", "run", "--tier", opened.selection.tier]
+    for text in arguments.only:
+        again += ["--only", text]
+    for text in arguments.dtype:
+        again += ["--dtype", text]
+    if arguments.results:
+        again += ["--results", str(arguments.results)]
+    again += ["--resume", opened.run_id]
+    print(f"\ngroundspeed: kept {', '.join(done)}; to go on, type: {shlex.join(again)}", file=sys.stderr)

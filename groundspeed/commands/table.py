@@ -1,0 +1,129 @@
+"""Print the speedup table of stored records.
+
+groundspeed table                        the newest run of this machine
+groundspeed table softmax                one operator of it
+groundspeed table --runs                 which runs there are
+groundspeed table --readme [--check]     write README's speed table anew, or say whether it is stale
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from groundspeed.errors import UserError
+from groundspeed.project import Project, find_project, near
+from groundspeed.records import QUANTITIES
+
+if TYPE_CHECKING:
+    from groundspeed.records import Record
+
+README_MACHINE = "nvidia-h200"
+README_TIERS = ("core", "full")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("operators", nargs="*", metavar="OPERATOR", help="narrow to these")
+    parser.add_argument("--run", metavar="ID", help="this run (default: the newest)")
+    parser.add_argument("--machine", metavar="NAME", help="of this machine (default: this one, or the only one)")
+    parser.add_argument("--quantity", choices=QUANTITIES, default="device_cold", help="what to compare")
+    parser.add_argument("--results", type=Path, metavar="DIR", help="where records are (default: results/)")
+    parser.add_argument("--runs", action="store_true", help="list the stored runs of the machine")
+    parser.add_argument("--readme", action="store_true", help=f"write README.md's table from results/{README_MACHINE}")
+    parser.add_argument("--check", action="store_true", help="with --readme: write nothing, exit 1 when it is stale")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    project = find_project(arguments.project)
+    results = (arguments.results or project.results).resolve()
+    if arguments.check and not arguments.readme:
+        raise UserError("--check goes with --readme; type: groundspeed table --readme --check")
+    if arguments.readme:
+        return _readme(project, results, check=arguments.check)
+    machine = _machine(arguments.machine, results)
+    if arguments.runs:
+        return _list_runs(results, machine)
+    return _show(arguments, results, machine)
+
+
+def _show(arguments: argparse.Namespace, results: Path, machine: str) -> int:
+    from groundspeed.report.remarks import remarks
+    from groundspeed.report.stored import run_records, runs
+    from groundspeed.report.style import Style
+    from groundspeed.report.table import operator_table
+
+    known = runs(results, machine)
+    run_id = arguments.run or known[-1]
+    if run_id not in known:
+        raise UserError(f"no run {run_id!r} of {machine}{near(run_id, known)}; type: groundspeed table --runs")
+    records, problems = run_records(results, machine, run_id)
+    chosen = _narrow(records, arguments.operators, run_id)
+    style = Style.of()
+    lines = [_about(chosen[0])] if chosen else []
+    for record in chosen:
+        lines += operator_table(record, style, arguments.quantity)
+    print("\n".join([*lines, *remarks(chosen, style)]).rstrip())
+    sys.stdout.flush()
+    for problem in problems:
+        print(f"groundspeed: {problem}", file=sys.stderr)
+    return 2 if problems else 0
+
+
+def _narrow(records: list[Record], operators: list[str], run_id: str) -> list[Record]:
+    known = {record.header.operator: record for record in records}
+    for operator in operators:
+        if operator not in known:
+            raise UserError(f"run {run_id} holds no {operator!r}{near(operator, known)}")
+    return [known[operator] for operator in operators] if operators else records
+
+
+def _about(record: Record) -> str:
+    header = record.header
+    commit = f"commit {header.commit[:8]}{' with changes' if header.dirty else ''}" if header.commit else "no commit"
+    return f"run {header.run_id}, tier {header.tier}, {commit}\n"
+
+
+def _machine(named: str | None, results: Path) -> str:
+    from groundspeed.machine import machine_name
+    from groundspeed.report.stored import machines
+
+    known = machines(results)
+    if not known:
+        raise UserError(f"no records under {results}; type: groundspeed run")
+    here = machine_name()
+    machine = named or (here if here in known or len(known) > 1 else known[0])
+    if machine not in known:
+        raise UserError(f"no records of machine {machine!r}{near(machine, known)}; pass --machine NAME")
+    return machine
+
+
+def _list_runs(results: Path, machine: str) -> int:
+    from groundspeed.report.stored import run_records, runs
+
+    for run_id in runs(results, machine):
+        records, _ = run_records(results, machine, run_id)
+        names = ", ".join(record.header.operator for record in records)
+        tier = records[0].header.tier if records else "?"
+        print(f"{run_id}  {tier:<5}  {names}")
+    return 0
+
+
+def _readme(project: Project, results: Path, check: bool) -> int:
+    from groundspeed.report.readme import replace_table, speed_table
+    from groundspeed.report.stored import latest_records
+
+    path = project.root / "README.md"
+    before = path.read_text(encoding="utf-8")
+    table = speed_table(latest_records(results, README_MACHINE, README_TIERS), README_MACHINE)
+    after = replace_table(before, table)
+    if after == before:
+        print("README.md: the speed table is up to date")
+        return 0
+    if check:
+        print("groundspeed: README.md: the speed table is stale; type: groundspeed table --readme", file=sys.stderr)
+        return 1
+    path.write_text(after, encoding="utf-8")
+    print(f"README.md: speed table written from results/{README_MACHINE}")
+    return 0

@@ -1,0 +1,62 @@
+"""The end of a run: where its time went, and where its results are."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+
+from groundspeed.records import Record
+from groundspeed.report.style import Style
+from groundspeed.report.units import clock, percent, significant
+
+# Building, compiling and tuning happen once a change; what they take says nothing of the measuring.
+_ONCE = ("load", "prepare")
+_WORDS = {
+    "time": "timing",
+    "calls": "timing calls",
+    "check": "checking",
+    "inputs": "making inputs and references",
+    "memory": "weighing memory",
+    "prepare": "preparing and first runs",
+    "load": "building and loading",
+    "start": "starting workers",
+    "ceilings": "ceilings",
+}
+
+
+def time_split(records: Sequence[Record], style: Style) -> list[str]:
+    """Wall time by phase, and seconds for one measurement outside preparing; nothing for records without a split."""
+    phases: dict[str, float] = {}
+    for record in records:
+        for name, seconds in record.footer.seconds.items():
+            phases[name] = phases.get(name, 0.0) + seconds
+    total = phases.pop("total", 0.0) or sum(phases.values())
+    if not total:
+        return []
+    rest = total - sum(phases.values())
+    if rest > 0.005 * total:
+        phases["the rest"] = rest
+    ordered = sorted(phases.items(), key=lambda phase: -phase[1])
+    shown = [(name, seconds) for name, seconds in ordered if seconds >= 0.005 * total]
+    parts = [f"{_WORDS.get(name, name)} {percent(seconds / total)}" for name, seconds in shown]
+    lines = textwrap.wrap(
+        f"{clock(total)}: {', '.join(parts)}",
+        width=style.width,
+        initial_indent="Time     ",
+        subsequent_indent=" " * 9,
+    )
+    timed = sum(entry.status == "ok" for record in records for entry in record.measurements)
+    if timed:
+        each = (total - sum(phases.get(name, 0.0) for name in _ONCE)) / timed
+        lines.append(f"         {significant(each)} s for each of {timed} measurements, building and preparing apart")
+    return lines
+
+
+def where(folder: Path, records: Sequence[Record]) -> list[str]:
+    """Where the records lie, and what to do with them next."""
+    shown = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+    return [
+        f"Results  {shown}/ ({len(records)} {'file' if len(records) == 1 else 'files'})",
+        "         the table again: groundspeed table     in a browser: groundspeed dash",
+    ]

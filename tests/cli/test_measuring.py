@@ -1,0 +1,165 @@
+"""`groundspeed run` and `check` for real, in worker processes, on a toy operator."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from groundspeed.records import find_records, read_record
+from tests.cli import toy_project
+from tests.cli.toy_project import ADD, RAISES, ROOT, TRITON, WRONG, groundspeed
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    files = {"torch_add": ADD, "torch_wrong": WRONG, "torch_raises": RAISES, "triton_double": TRITON}
+    root = tmp_path_factory.mktemp("toy") / "p"
+    return toy_project.make(root, double=files, fine={"torch_add": ADD}, broken={"spec": "SPEC = 3"})
+
+
+@pytest.fixture(scope="module")
+def whole_run(project):
+    return groundspeed("run", cwd=project, GROUNDSPEED_DEVICE="cpu")
+
+
+def records(project):
+    return {path.name.partition(".")[0]: read_record(path) for path in find_records(project / "results")}
+
+
+def test_a_run_prints_the_table_the_faults_and_where_the_results_are(whole_run, project):
+    out = whole_run.stdout
+    assert re.search(r"torch_add +\S+ [nµm]?s .*×", out)
+    assert "error: ValueError: no such luck" in out and "torch_raises" in out
+    assert "incorrect:" in out and "torch_wrong" in out
+    assert "triton_double" in out[out.index("Skipped") :]
+    assert "Time     " in out and "s for each of" in out
+    assert "results/" in out[out.index("Results  ") :]
+    assert max(map(len, out.splitlines())) <= 100
+
+
+def test_a_broken_spec_is_one_line_and_costs_only_itself(whole_run, project):
+    assert whole_run.returncode == 2
+    said = [line for line in whole_run.stderr.splitlines() if line.startswith("groundspeed: ")]
+    assert len(said) == 1 and "broken" in said[0] and "expected an Operator" in said[0]
+    assert set(records(project)) == {"double", "fine"}
+
+
+def test_the_table_shows_what_the_record_holds(whole_run, project):
+    from statistics import median
+
+    from groundspeed.report.units import duration
+
+    for entry in records(project)["double"].measurements:
+        if entry.status == "ok":
+            shown = re.search(rf"{entry.implementation} +(\S+ \S+)", whole_run.stdout).group(1)
+            assert shown == duration(median(entry.samples["device_cold"]))
+    again = groundspeed("table", "double", cwd=project).stdout.splitlines()
+    rows = [line for line in whole_run.stdout.splitlines() if "×" in line and "torch_add" in line]
+    assert rows and rows[0] in again
+
+
+def test_in_a_log_progress_is_plain_lines(whole_run):
+    assert "\r" not in whole_run.stderr and "\x1b" not in whole_run.stderr
+    assert re.search(r"double: 4 implementations, 1 cases on cpu-\S+", whole_run.stderr)
+    assert re.search(r"double: measured in \d+ s", whole_run.stderr)
+
+
+def test_only_one_implementation_is_measured_beside_the_baseline(project, tmp_path):
+    done = groundspeed("run", "--only", "double/torch_add", "--results", str(tmp_path), cwd=project)
+    assert done.returncode == 0, done.stderr
+    (path,) = find_records(tmp_path)
+    assert {entry.implementation for entry in read_record(path).measurements} == {"torch_eager", "torch_add"}
+
+
+def test_check_finds_the_wrong_one_and_runs_triton_in_the_interpreter(project):
+    done = groundspeed("check", "double", cwd=project, GROUNDSPEED_DEVICE="cpu")
+    assert done.returncode == 1
+    assert "torch_wrong" in done.stdout and "incorrect" in done.stdout
+    alone = groundspeed("check", "double/triton_double", cwd=project, GROUNDSPEED_DEVICE="cpu")
+    assert alone.returncode == 0, alone.stdout
+    assert "6 checks passed" in alone.stdout
+
+
+def test_check_that_could_check_nothing_is_no_success(tmp_path):
+    files = {"cupy_raw": '"""CuPy."""\n\ndef prepare(x):\n    return lambda: x * 2\n'}
+    root = toy_project.make(tmp_path / "p", double=files)
+    done = groundspeed("check", "double/cupy_raw", cwd=root, GROUNDSPEED_DEVICE="cpu")
+    assert done.returncode == 1 and "nothing could be checked" in done.stdout
+
+
+def test_a_full_disk_costs_the_record_and_says_so(project, tmp_path):
+    """/dev/full refuses every write; a results folder that cannot be made is the same to the run."""
+    blocked = tmp_path / "results"
+    blocked.write_text("a file where the folder should be")
+    done = groundspeed("run", "--only", "fine", "--results", str(blocked), cwd=project)
+    assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
+    assert "fine" in done.stderr and "cannot be written" in done.stderr
+
+
+def test_an_interrupted_run_says_how_to_go_on_and_goes_on(project, tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "groundspeed",
+        "run",
+        "--only",
+        "double",
+        "--only",
+        "fine",
+        "--results",
+        str(tmp_path),
+    ]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(command, cwd=project, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not find_records(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and "Traceback" not in err, err
+    again = re.search(r"kept double; to go on, type: groundspeed (run .*)", err).group(1)
+    before = {path: path.read_bytes() for path in find_records(tmp_path)}
+    done = groundspeed(*again.split(), cwd=project)
+    assert "double: already in run" in done.stderr
+    after = find_records(tmp_path)
+    assert {path.name for path in after} == {"double.jsonl.gz", "fine.jsonl.gz"}
+    assert len({path.parent for path in after}) == 1
+    assert all(path.read_bytes() == content for path, content in before.items())
+    # a plain run afterwards reuses nothing
+    groundspeed("run", "--only", "fine", "--results", str(tmp_path), cwd=project)
+    assert len(find_records(tmp_path)) == 3
+
+
+def test_on_a_terminal_one_line_shows_how_far_it_is(project, tmp_path):
+    leader, follower = pty.openpty()
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "80"}
+    command = [sys.executable, "-m", "groundspeed", "run", "--only", "fine", "--results", str(tmp_path)]
+    process = subprocess.Popen(command, cwd=project, env=env, stdout=follower, stderr=follower)
+    os.close(follower)
+    seen = b""
+    while select.select([leader], [], [], 120)[0]:
+        try:
+            chunk = os.read(leader, 65536)
+        except OSError:  # the other end is closed: the command has ended
+            break
+        if not chunk:
+            break
+        seen += chunk
+    os.close(leader)
+    assert process.wait(timeout=60) == 0
+    text = seen.decode()
+    drawn = [re.sub(r"\x1b\[[0-9;]*[mK]", "", line) for line in re.split(r"[\r\n]+", text)]
+    bars = [line for line in drawn if "▕" in line]
+    assert bars and all(re.search(r"\d+ %  about .* left", line) for line in bars)
+    assert max(map(len, drawn)) <= 80
+    assert re.search(r"fine: measured in \d+ s", text)

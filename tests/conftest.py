@@ -1,0 +1,34 @@
+"""What every test may rely on: GPU tests skipped where there is none, browser tests where there is no Chromium."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import subprocess
+
+import pytest
+
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+@functools.cache
+def why_no_gpu() -> str | None:
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return "needs an NVIDIA GPU: nvidia-smi is not installed"
+    listed = subprocess.run([tool, "-L"], capture_output=True, text=True)
+    return None if "GPU 0" in listed.stdout else f"needs an NVIDIA GPU: nvidia-smi says {listed.stdout.strip()[:80]!r}"
+
+
+@functools.cache
+def why_no_browser() -> str | None:
+    if any(shutil.which(name) for name in _BROWSERS):
+        return None
+    return "needs Chromium: none of " + ", ".join(_BROWSERS) + " is installed"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for mark, why in (("gpu", why_no_gpu), ("browser", why_no_browser)):
+            if item.get_closest_marker(mark) and (reason := why()):
+                item.add_marker(pytest.mark.skip(reason=reason))
