@@ -139,6 +139,19 @@ def parse_duration(text: object, where: str) -> float:
     return float(match[1]) * {"s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}[match[2]]
 
 
+def parse_threshold(text: str) -> tuple[str, float]:
+    """``device_cold=0.02`` as typed on the command line."""
+    name, _, number = text.partition("=")
+    if name not in METRICS:
+        raise UserError(f"--threshold {text}: unknown metric {name!r}{_near(name, METRICS)}")
+    try:
+        value = float(number)
+    except ValueError:
+        raise UserError(f"--threshold {text}: {number!r} is no number; 0.03 is 3 %") from None
+    _check_threshold(value, f"--threshold {name}")
+    return name, value
+
+
 def _override(entry: object, where: str) -> Override:
     where = f"{where} override"
     if not isinstance(entry, dict):

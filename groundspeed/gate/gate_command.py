@@ -1,0 +1,181 @@
+"""Judge a change: base and head side by side on one device, in fresh processes that run both.
+
+groundspeed gate --base main                 what the worktree changes since it left main
+groundspeed gate --base main --head topic    the same of a branch
+groundspeed gate --base main --list          what would be measured, and why
+groundspeed gate --aa --all --save-noise     a revision with itself: false alarms and noise floors
+
+Exit status: 0 pass, 1 regressed (or broken, or removed), 2 could not measure or wrong use.
+Policy: [tool.groundspeed.gate] of base's pyproject.toml. docs/gating.md tells the rest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from groundspeed.errors import UserError
+from groundspeed.gate import annotations as ci
+from groundspeed.gate import junit, markdown, terminal
+from groundspeed.gate.config import Config, parse_duration, parse_threshold
+from groundspeed.gate.floors import noise_folder, read_floors, write_noise
+from groundspeed.gate.git import WORKTREE, NoCommit
+from groundspeed.gate.paired import MeasurePairs
+from groundspeed.gate.plan import Scope
+from groundspeed.gate.policy import policy_in_force
+from groundspeed.gate.report import Report, encode, schema
+from groundspeed.gate.session import Finished, Request, could_not_measure, plan_of, run_gate
+from groundspeed.gate.versions import Revisions, find_revisions, unpacked
+from groundspeed.machine import machine_name
+from groundspeed.operator import TIERS
+from groundspeed.project import Project, find_project
+from groundspeed.report.style import Style, printable
+from groundspeed.selection import Selection
+
+COULD_NOT_MEASURE = 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--base", metavar="REV", help="compare with where head left this revision")
+    parser.add_argument("--head", metavar="REV", default=WORKTREE, help="a revision, or worktree (default)")
+    parser.add_argument("--aa", action="store_true", help="compare head with itself, identical code or not")
+    what = parser.add_argument_group("what is compared (default: what the change touches)")
+    what.add_argument("--all", action="store_true", help="every operator")
+    what.add_argument("--only", action="append", default=[], metavar="PATTERN", help="OPERATOR[/IMPLEMENTATION]")
+    what.add_argument("--tier", choices=TIERS, help="cases (default: full; small on a CPU)")
+    what.add_argument("--dtype", action="append", default=[], metavar="DTYPE")
+    what.add_argument("--shape", action="append", default=[], metavar="PATTERN", help="such as 'M=4096,*'")
+    what.add_argument("--device", choices=("cuda", "cpu"), help="default: a GPU where there is one")
+    what.add_argument("--list", action="store_true", help="say what would be measured and why, and stop")
+    policy = parser.add_argument_group("policy (default: base's pyproject.toml)")
+    policy.add_argument("--config", type=Path, metavar="FILE", help="a pyproject.toml to take the policy from")
+    policy.add_argument("--threshold", action="append", default=[], metavar="METRIC=T", help="device_cold=0.02 is 2 %%")
+    policy.add_argument("--budget", metavar="TIME", help="stop after 90s, 10m, 1h: the rest counts as not measured")
+    policy.add_argument("--allow-untouched", action="store_true", help="pass a change that touches nothing measured")
+    policy.add_argument("--seed", type=int, default=0, help="of the inputs")
+    out = parser.add_argument_group("reports")
+    out.add_argument("--markdown", type=Path, metavar="FILE", help="for a job summary or a comment")
+    out.add_argument("--junit", type=Path, metavar="FILE")
+    out.add_argument("--json", type=Path, metavar="FILE", help="schema: --schema")
+    out.add_argument("--gitlab", type=Path, metavar="FILE", help="GitLab code quality artifact")
+    out.add_argument("--github", action="store_true", help="print annotations for GitHub Actions")
+    out.add_argument("--save-noise", action="store_true", help="with --aa: add to this machine's noise floors")
+    out.add_argument("--schema", action="store_true", help="print the JSON Schema of --json, and stop")
+
+
+def run(args: argparse.Namespace) -> int:
+    return run_with(args, _engine)
+
+
+def run_with(args: argparse.Namespace, engine: Callable[[], MeasurePairs]) -> int:
+    """The command with a given engine. Raises UserError for wrong use, before anything is measured."""
+    if args.schema:
+        sys.stdout.write(schema().decode())
+        return 0
+    if args.save_noise and not args.aa:
+        raise UserError("--save-noise goes with --aa: only identical sides show the noise")
+    project = find_project(args.project)
+    revisions = None
+    try:
+        revisions = find_revisions(project.root, args.base, args.head, args.aa)
+        request = _request(args, project, revisions)
+        if args.list:
+            return _list(request)
+        finished = run_gate(request, engine(), _progress)
+    except NoCommit as error:
+        finished = Finished(could_not_measure(revisions, str(error)))
+    except UserError:
+        raise
+    except Exception as error:  # a fault of the gate's own must never read as a regression (status 1)
+        traceback.print_exc()
+        finished = Finished(could_not_measure(revisions, f"the gate itself failed: {type(error).__name__}: {error}"))
+    write_reports(args, finished.report)
+    if args.save_noise and finished.noise:
+        run_id = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%SZ")
+        path = write_noise(noise_folder(project.results, finished.report.machine), run_id, finished.noise)
+        print(f"noise of {len(finished.noise)} series: {path}")
+    return finished.report.exit_status
+
+
+def write_reports(args: argparse.Namespace, report: Report) -> None:
+    """Every output that was asked for, and the table."""
+    outputs: list[tuple[Path | None, Callable[[], bytes]]] = [
+        (args.markdown, lambda: markdown.render(report).encode()),
+        (args.junit, lambda: junit.render(report)),
+        (args.json, lambda: encode(report)),
+        (args.gitlab, lambda: ci.gitlab(report)),
+    ]
+    for path, render in outputs:
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(render())
+    print(terminal.render(report, Style.of()))
+    if args.github:
+        sys.stdout.write(ci.github(report))
+
+
+def _request(args: argparse.Namespace, project: Project, revisions: Revisions) -> Request:
+    machine = machine_name()
+    device = args.device or ("cpu" if machine.startswith("cpu-") else "cuda")
+    config, remarks = policy_in_force(project.root, revisions, args.config)
+    config = _typed_policy(args, config)
+    tier = args.tier or config.tier or ("small" if device == "cpu" else "full")
+    return Request(
+        project=project.root,
+        revisions=revisions,
+        scope=Scope(
+            Selection(dtypes=tuple(args.dtype), tier=tier, shapes=tuple(args.shape)),
+            everything=args.all,
+            only=tuple(args.only),
+            force=args.aa,
+        ),
+        device=device,
+        machine=machine,
+        floors=read_floors(noise_folder(project.results, machine)),
+        config=config,
+        remarks=remarks,
+        seed=args.seed,
+    )
+
+
+def _typed_policy(args: argparse.Namespace, config: Config) -> Config:
+    """The policy with what the command line changes of it."""
+    if args.budget:
+        config = replace(config, budget_seconds=parse_duration(args.budget, "--budget"))
+    if args.allow_untouched:
+        config = replace(config, untouched="pass")
+    typed = dict(parse_threshold(text) for text in args.threshold)
+    return replace(config, thresholds={**(config.thresholds or {}), **typed}) if typed else config
+
+
+def _list(request: Request) -> int:
+    """Print what would be measured; status 0 when there is something, 2 when there is nothing."""
+    with unpacked(request.project, request.revisions) as versions:
+        plan = plan_of(versions, request.scope, request.config)
+    for planned in plan.pairs:
+        cases = len(planned.pair.cases)
+        print(printable(f"{planned.operator}/{planned.pair.name}  {cases} cases  {planned.why}"))
+    for gone in plan.vanished:
+        print(printable(f"{gone.operator}/{gone.implementation}  removed  {gone.dtype} {gone.shape} {gone.reason}"))
+    for entry in (*plan.broken, *plan.unmeasured):
+        print(printable(f"{entry.operator}  broken  {entry.reason}"))
+    for remark in plan.remarks:
+        print(printable(f"note: {remark}"))
+    print(f"{len(plan.pairs)} implementations to measure, {plan.identical} cases identical in code")
+    return 0 if plan.pairs or plan.vanished or plan.broken or plan.unmeasured else COULD_NOT_MEASURE
+
+
+def _progress(line: str) -> None:
+    print(printable(line), file=sys.stderr, flush=True)
+
+
+def _engine() -> MeasurePairs:
+    from groundspeed.measure.paired import measure_pairs
+
+    engine: MeasurePairs = measure_pairs
+    return engine

@@ -1,0 +1,101 @@
+"""The gate's report in Markdown, for a job summary or a comment.
+
+Everything that came from outside (names, reasons, compiler messages) stands inside ``<code>`` with its punctuation as
+entities: there it is neither Markdown nor HTML, and mentions nobody.
+"""
+
+from __future__ import annotations
+
+import re
+
+from groundspeed.analysis.rule import Verdict
+from groundspeed.gate.report import Finding, Report
+from groundspeed.gate.words import MARKS, change, evidence, interval, metric_label, notes, noteworthy, summarise, value
+
+# GitHub refuses comments over 65,536 characters; room is left for what a workflow adds.
+LIMIT = 60_000
+_UNSAFE = re.compile(r"[^A-Za-z0-9 .,=/+%±×→µ–-]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+COLUMNS = (Verdict.UNCHANGED, Verdict.IMPROVED, Verdict.AMBIGUOUS, Verdict.REGRESSED)
+MARKER = "<!-- groundspeed gate -->"  # by which the comment is found again
+
+
+def render(report: Report, limit: int = LIMIT) -> str:
+    """The report, no longer than ``limit`` characters: the full table is cut, and says so."""
+    heading = f"### {'✅' if report.result == 'pass' else '❌'} groundspeed gate: {report.result}"
+    where = ", ".join(code(part) for part in (report.machine, report.device) if part)
+    labels = f"base {code(report.base_label or report.base[:12])}, head {code(report.head_label or report.head[:12])}"
+    blocks = [MARKER, heading, f"{code(report.summary)}", f"{labels}{', on ' + where if where else ''}"]
+    important = noteworthy(report)
+    if important:
+        blocks.append(_table(important))
+        blocks += [_details("What it takes to reproduce", _commands(important))]
+    if report.unmeasured:
+        lines = [
+            f"- {code(' '.join(p for p in (u.operator, u.implementation, u.case) if p))}: {code(u.reason)}"
+            for u in report.unmeasured
+        ]
+        blocks += [f"**Could not measure ({len(report.unmeasured)})**", "\n".join(lines)]
+    if report.remarks:
+        blocks.append("\n".join(f"- {code(remark)}" for remark in report.remarks))
+    if report.findings:
+        blocks.append(_details(f"All {len(report.findings)} findings", _all(report)))
+    return _cut("\n\n".join(block for block in blocks if block), limit)
+
+
+def code(text: str) -> str:
+    """Untrusted text as inert inline code on one line."""
+    flat = _CONTROL.sub(" ", text).strip() or " "
+    return f"<code>{_UNSAFE.sub(lambda match: f'&#{ord(match[0])};', flat)}</code>"
+
+
+def _table(findings: list[Finding]) -> str:
+    lines = ["| | verdict | series | case | metric | evidence |", "|---|---|---|---|---|---|"]
+    for f in findings:
+        words = "<br>".join(code(line) for line in [evidence(f), *notes(f)] if line)
+        accepted = " (accepted)" if f.accepted else ""
+        cells = [
+            MARKS[f.verdict],
+            f"{f.verdict}{accepted}",
+            code(f.series),
+            code(f.case),
+            metric_label(f.metric),
+            words,
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _commands(findings: list[Finding]) -> str:
+    commands = dict.fromkeys(finding.reproduce for finding in findings if finding.reproduce)
+    return "<br>".join(code(command) for command in commands)
+
+
+def _all(report: Report) -> str:
+    lines = ["| series | unchanged | improved | ambiguous | regressed | largest |", "|---|--:|--:|--:|--:|--:|"]
+    for summary in summarise(report.findings):
+        counts = [str(summary.counts.get(verdict, 0)) for verdict in COLUMNS]
+        largest = change(summary.largest.ratio) if summary.largest else "–"
+        lines.append(f"| {code(summary.series)} | {' | '.join(counts)} | {largest} |")
+    lines += ["", "| series | case | metric | verdict | base | head | change | interval | q |"]
+    lines.append("|---|---|---|---|--:|--:|--:|--:|--:|")
+    for f in report.findings:
+        q = "" if f.q is None else f"{f.q:.2g}"
+        cells = [code(f.series), code(f.case), metric_label(f.metric), str(f.verdict), value(f.base, f.unit)]
+        cells += [value(f.head, f.unit), change(f.ratio), interval(f), q]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _details(summary: str, body: str) -> str:
+    return f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>" if body else ""
+
+
+def _cut(text: str, limit: int) -> str:
+    """Whole lines up to the limit, with what was left open closed and the cut named."""
+    if len(text) <= limit:
+        return text + "\n"
+    end = "\n\n</details>\n\n(cut here: the JSON report has the rest)\n"
+    kept = text[: limit - len(end)].rsplit("\n", 1)[0]
+    opened = kept.count("<details>") > kept.count("</details>")
+    return kept + (end if opened else end.replace("</details>\n\n", ""))

@@ -1,0 +1,144 @@
+"""One gate run from revisions to report."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from groundspeed.gate.accepted import Accepted, from_file, from_trailers
+from groundspeed.gate.assemble import Assembled, assemble, result_of
+from groundspeed.gate.config import Config
+from groundspeed.gate.evidence import Evidence, Judging, Measuring, Mixed, Progress
+from groundspeed.gate.floors import NoiseLine, SeriesKey
+from groundspeed.gate.metrics import Method
+from groundspeed.gate.paired import MeasurePairs
+from groundspeed.gate.plan import Diff, Plan, Scope, make_plan
+from groundspeed.gate.report import Report
+from groundspeed.gate.series import log_ratios, presence
+from groundspeed.gate.statuses import case_status
+from groundspeed.gate.versions import Revisions, Versions, read_at, unpacked
+
+
+@dataclass(frozen=True)
+class Request:
+    """Everything a gate run depends on, but the engine. ``remarks`` go into the report."""
+
+    project: Path
+    revisions: Revisions
+    scope: Scope
+    device: str
+    machine: str
+    floors: Mapping[SeriesKey, float]
+    config: Config
+    remarks: tuple[str, ...] = ()
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The report, and for A/A runs what the noise floors are made of."""
+
+    report: Report
+    noise: tuple[NoiseLine, ...] = ()
+
+
+def run_gate(request: Request, measure: MeasurePairs, progress: Progress) -> Finished:
+    """Compare, judge and report. Raises UserError for what the user can mend before anything can be measured."""
+    began = time.monotonic()
+    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    config = request.config
+    with unpacked(request.project, request.revisions) as versions:
+        plan = plan_of(versions, request.scope, config)
+        accepted, more = _accepted(request, versions, config)
+        judging = Judging(config, request.device, dict(request.floors))
+        measuring = Measuring(measure, versions.head, judging, request.seed, progress)
+        mixed = ""
+        try:
+            measuring.run(plan)
+        except Mixed as error:
+            mixed = str(error)
+    evidence = measuring.evidence
+    body = Assembled() if mixed else assemble(plan, evidence, judging, accepted, request.revisions.base)
+    body.remarks = [*request.remarks, *more, *body.remarks]
+    report = _report(request, plan, body, evidence, mixed)
+    report = msgspec.structs.replace(report, started=started, seconds=round(time.monotonic() - began, 1))
+    return Finished(report, _noise(plan, evidence, judging) if request.revisions.aa and not mixed else ())
+
+
+def plan_of(versions: Versions, scope: Scope, config: Config) -> Plan:
+    return make_plan(versions.head, versions.base, Diff.of(versions.changes, config.harness), scope, config)
+
+
+def could_not_measure(revisions: Revisions | None, reason: str) -> Report:
+    """The report of a run that ended before it could compare anything."""
+    known = revisions or Revisions("", "", "", "")
+    return Report(
+        result="could not measure",
+        summary=reason,
+        base=known.base,
+        head=known.head,
+        base_label=known.base_label,
+        head_label=known.head_label,
+        aa=known.aa,
+        started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _accepted(request: Request, versions: Versions, config: Config) -> tuple[list[Accepted], list[str]]:
+    accepted, remarks = from_trailers(versions.trailers)
+    if not config.accept_trailers:
+        remarks = [f"{len(accepted)} Perf-Accepted trailers ignored: accept_trailers is false"] if accepted else []
+        accepted = []
+    text = read_at(request.project, request.revisions.head, config.allow_list)
+    if text is not None:
+        listed, more = from_file(text, config.allow_list, datetime.date.today())
+        accepted += listed
+        remarks += more
+    return accepted, remarks
+
+
+def _report(request: Request, plan: Plan, body: Assembled, evidence: Evidence, mixed: str) -> Report:
+    result, summary = result_of(body, plan, request.config.untouched == "pass")
+    if mixed:
+        result, summary = "could not measure", f"results of two runners were mixed: {mixed}"
+    runner = evidence.runner
+    return Report(
+        result=result,
+        summary=summary,
+        base=request.revisions.base,
+        head=request.revisions.head,
+        base_label=request.revisions.base_label,
+        head_label=request.revisions.head_label,
+        aa=request.revisions.aa,
+        machine=runner.machine if runner else request.machine,
+        device=runner.environment.device_name if runner else "",
+        compared=body.compared,
+        identical=plan.identical,
+        not_applicable=body.not_applicable,
+        touched=list(plan.touched),
+        findings=body.findings,
+        unmeasured=body.unmeasured,
+        remarks=body.remarks,
+    )
+
+
+def _noise(plan: Plan, evidence: Evidence, judging: Judging) -> tuple[NoiseLine, ...]:
+    """The A/A log-ratios of step 1 of every series that is judged on process medians."""
+    lines = []
+    metrics = [metric for metric in judging.metrics if metric.method is Method.PAIRED]
+    for planned in plan.pairs:
+        for case in planned.pair.cases:
+            outcomes = evidence.first.get((planned.operator, planned.pair.name, case), [])
+            if not outcomes or case_status(outcomes, planned.is_new).verdict is not None:
+                continue
+            for metric in metrics:
+                if all(presence(metric, outcomes)):
+                    ratios = log_ratios(metric, outcomes)
+                    where = planned.operator, planned.pair.name, case.dtype, case.shape_label, metric.name
+                    lines.append(NoiseLine(*where, ratios))
+    return tuple(lines)

@@ -1,0 +1,87 @@
+"""The gate's table for a terminal: what needs attention first, then one line an implementation."""
+
+from __future__ import annotations
+
+import textwrap
+
+from groundspeed.analysis.rule import Verdict
+from groundspeed.gate.report import Finding, Report
+from groundspeed.gate.words import (
+    MARKS,
+    SeriesSummary,
+    change,
+    evidence,
+    metric_label,
+    notes,
+    noteworthy,
+    summarise,
+    title,
+)
+from groundspeed.report.style import Style, clip, pad, printable
+
+COLUMNS = (Verdict.UNCHANGED, Verdict.IMPROVED, Verdict.AMBIGUOUS, Verdict.REGRESSED)
+
+
+def render(report: Report, style: Style) -> str:
+    """The whole report, no line wider than the style's width. Nothing in it can move the cursor or forge a line."""
+    lines = _header(report, style)
+    for finding in noteworthy(report):
+        lines += ["", *_finding(finding, style)]
+    if report.unmeasured:
+        lines += ["", style.bad(f"could not measure ({len(report.unmeasured)})")]
+        for entry in report.unmeasured:
+            where = "/".join(part for part in (entry.operator, entry.implementation) if part)
+            lines += _wrapped(f"{where} {entry.case}: {entry.reason}", style, "  ")
+    if report.findings:
+        lines += ["", *_table(summarise(report.findings), style)]
+    for remark in report.remarks:
+        lines += _wrapped(remark, style, "note: ")
+    verdict = style.good if report.result == "pass" else style.bad
+    lines += ["", *(verdict(line) for line in _wrapped(title(report), style, ""))]
+    return "\n".join(lines)
+
+
+def _header(report: Report, style: Style) -> list[str]:
+    where = " ".join(part for part in (report.machine, report.device) if part)
+    text = f"base {report.base_label or report.base[:12]}  head {report.head_label or report.head[:12]}  {where}"
+    return [style.bold(clip(printable(text.strip()), style.width))]
+
+
+def _finding(finding: Finding, style: Style) -> list[str]:
+    mark = f"{MARKS[finding.verdict]} {finding.verdict}"
+    colour = style.bad if finding.fails else style.good if finding.verdict is Verdict.IMPROVED else style.bold
+    what = " · ".join(part for part in (finding.series, finding.case, metric_label(finding.metric)) if part)
+    first = f"{colour(mark)}  {clip(printable(what), style.width - len(mark) - 2)}"
+    lines = [first, *_wrapped(evidence(finding), style, "    ")]
+    for note in notes(finding):
+        lines += _wrapped(note, style, "    ")
+    if finding.reproduce and finding.verdict is not Verdict.IMPROVED:
+        # Not wrapped: a command that is broken over lines cannot be copied.
+        lines.append(style.dim(f"    {printable(finding.reproduce)}"))
+    return lines
+
+
+def _table(summaries: list[SeriesSummary], style: Style) -> list[str]:
+    room = style.width - 4 * 10 - 10
+    wide = min(room, max(len(summary.series) for summary in summaries))
+    head = "".join(pad(str(verdict), 10, ">") for verdict in COLUMNS)
+    lines = [style.dim(f"{pad('', wide)}{head}{pad('largest', 10, '>')}")]
+    for summary in summaries:
+        cells = "".join(pad(str(summary.counts.get(verdict, 0) or "·"), 10, ">") for verdict in COLUMNS)
+        largest = change(summary.largest.ratio) if summary.largest else "–"
+        others = [f"{n} {verdict}" for verdict, n in summary.counts.items() if verdict not in COLUMNS]
+        lines.append(f"{pad(clip(printable(summary.series), wide), wide)}{cells}{pad(largest, 10, '>')}")
+        if others:
+            lines.append(style.dim(f"  {', '.join(others)}"))
+    return lines
+
+
+def _wrapped(text: str, style: Style, indent: str) -> list[str]:
+    return textwrap.wrap(
+        printable(" ".join(text.split())),
+        style.width,
+        initial_indent=indent,
+        subsequent_indent=" " * len(indent),
+        break_long_words=True,
+        break_on_hyphens=False,
+    )

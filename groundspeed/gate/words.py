@@ -1,0 +1,137 @@
+"""How findings are worded, the same in every output: values, ratios, and the order of importance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from groundspeed.analysis.rule import Verdict
+from groundspeed.gate.metrics import METRICS
+from groundspeed.gate.report import STATUS, Finding, Report
+from groundspeed.report.units import duration, significant, size
+
+ORDER = (
+    Verdict.REGRESSED,
+    Verdict.BROKEN,
+    Verdict.REMOVED,
+    Verdict.AMBIGUOUS,
+    Verdict.IMPROVED,
+    Verdict.FIXED,
+    Verdict.NEW,
+    Verdict.INCOMPARABLE,
+    Verdict.UNCHANGED,
+)
+MARKS = {
+    Verdict.REGRESSED: "✗",
+    Verdict.BROKEN: "✗",
+    Verdict.REMOVED: "✗",
+    Verdict.AMBIGUOUS: "?",
+    Verdict.IMPROVED: "✓",
+    Verdict.FIXED: "✓",
+    Verdict.NEW: "+",
+    Verdict.INCOMPARABLE: "–",
+    Verdict.UNCHANGED: "=",
+}
+
+
+@dataclass(frozen=True)
+class SeriesSummary:
+    """What became of all findings of one implementation. ``largest`` is the finding furthest from a ratio of 1."""
+
+    series: str
+    counts: dict[Verdict, int]
+    largest: Finding | None
+
+
+def by_importance(findings: Iterable[Finding]) -> list[Finding]:
+    """Failing ones first, then by verdict, then the largest change."""
+    return sorted(findings, key=lambda f: (not f.fails, ORDER.index(f.verdict), -_distance(f), f.series, f.case))
+
+
+def noteworthy(report: Report) -> list[Finding]:
+    """All but the unchanged ones and the plain new ones, in order of importance."""
+    quiet = (Verdict.UNCHANGED, Verdict.NEW)
+    return by_importance(finding for finding in report.findings if finding.verdict not in quiet)
+
+
+def summarise(findings: Sequence[Finding]) -> list[SeriesSummary]:
+    """One summary an implementation, in order of appearance."""
+    groups: dict[str, list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault(finding.series, []).append(finding)
+    return [_summary(series, members) for series, members in groups.items()]
+
+
+def value(number: float | None, unit: str) -> str:
+    if number is None:
+        return "–"
+    if unit == "ns":
+        return duration(number)
+    if unit == "bytes":
+        return size(round(number))
+    return f"{number:.2e}" if number and abs(number) < 1e-3 else significant(number)
+
+
+def change(ratio: float | None) -> str:
+    """``+3.2 %`` for 1.032; a change of more than tenfold as a factor."""
+    if ratio is None:
+        return "–"
+    if ratio >= 10:
+        return f"{significant(ratio)}×"
+    return f"{(ratio - 1) * 100:+.1f} %"
+
+
+def interval(finding: Finding) -> str:
+    """``[+2.9, +3.4] %``, or nothing where there is none."""
+    if finding.low is None or finding.high is None or finding.high >= 10:
+        return ""
+    return f"[{(finding.low - 1) * 100:+.1f}, {(finding.high - 1) * 100:+.1f}] %"
+
+
+def metric_label(name: str) -> str:
+    return "" if name == STATUS else METRICS[name].label if name in METRICS else name
+
+
+def evidence(finding: Finding) -> str:
+    """Base, head, change, interval, threshold and processes in one line; the reason alone for a status."""
+    if finding.ratio is None and finding.base is None:
+        return finding.reason
+    unit = finding.unit
+    parts = [f"{value(finding.base, unit)} → {value(finding.head, unit)}", change(finding.ratio), interval(finding)]
+    if finding.threshold is not None:
+        parts.append(f"T {significant(finding.threshold * 100, 2)} %")
+    parts.append(f"{finding.processes} processes")
+    return "  ".join(part for part in parts if part)
+
+
+def notes(finding: Finding) -> list[str]:
+    """Reason, cause, rename, acceptance: a line each."""
+    found = []
+    if finding.reason and evidence(finding) != finding.reason:
+        found.append(finding.reason)
+    if finding.cause:
+        found.append(f"cause: {finding.cause}")
+    if finding.base_implementation:
+        found.append(f"called {finding.base_implementation} in base")
+    if finding.report_only:
+        found.append("report only: never fails")
+    if finding.accepted:
+        found.append(f"accepted: {finding.accepted}")
+    return found
+
+
+def title(report: Report) -> str:
+    mode = "A/A " if report.aa else ""
+    return f"{mode}gate: {report.result}: {report.summary}"
+
+
+def _summary(series: str, members: list[Finding]) -> SeriesSummary:
+    counts: dict[Verdict, int] = {}
+    for finding in members:
+        counts[finding.verdict] = counts.get(finding.verdict, 0) + 1
+    measured = [finding for finding in members if finding.ratio is not None]
+    return SeriesSummary(series, counts, max(measured, key=_distance, default=None))
+
+
+def _distance(finding: Finding) -> float:
+    return abs(finding.ratio - 1) if finding.ratio is not None else 0.0
