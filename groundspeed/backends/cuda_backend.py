@@ -1,4 +1,4 @@
-"""CUDA C++ extensions: a ``.cu`` file, and beside it perhaps a ``.py`` with ``unsupported`` and ``prepare(ops, ...)``."""
+"""CUDA C++ extensions: a ``.cu`` file, and beside it perhaps a ``.py`` with ``unsupported`` and ``prepare(ops, …)``."""
 
 from __future__ import annotations
 

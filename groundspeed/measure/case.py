@@ -6,71 +6,21 @@ between them is paired.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from time import perf_counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import torch
 
-from groundspeed.build import BuildError
 from groundspeed.measure import calls, inputs, referee
-from groundspeed.measure.contender import Contender, Prepared, prepare, refusal
-from groundspeed.measure.datasheet import Peak
-from groundspeed.measure.gpu_state import THERMAL, Gpu, Reading, summary
-from groundspeed.measure.sampling import Budget, Rounds, sample
-from groundspeed.measure.timers.base import Timer
-from groundspeed.operator import ITEMSIZE, Case, Operator
-from groundspeed.records import Accuracy, Clocks, Failure, Measurement
+from groundspeed.measure.bench import PHASE_LIMITS, Bench, Fault, fault_row
+from groundspeed.measure.contender import Contender, Prepared
+from groundspeed.measure.gpu_state import THERMAL, Reading, summary
+from groundspeed.measure.judging import judge_case
+from groundspeed.measure.sampling import Rounds, sample
+from groundspeed.operator import Case, Operator
+from groundspeed.records import Accuracy, Clocks, Measurement
 
 _CALL_ROUNDS = 15
-_LIMITS = {"prepare": 300.0, "check": 120.0, "calls": 120.0, "time": 300.0, "memory": 60.0, "inputs": 180.0}
-
-
-class DeviceLost(Exception):
-    """The device's context is gone: nothing more can run in this process."""
-
-
-@dataclass(frozen=True)
-class Bench:
-    """What measuring needs to know besides the case: device, timer, budget and whom to tell."""
-
-    device: str
-    timer: Timer
-    budget: Budget
-    seed: int = 0
-    gpu: Gpu | None = None
-    peak: Peak | None = None
-    l2_bytes: int = 0
-    begin: Callable[[str, float, str], None] = lambda phase, limit, implementation: None
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextlib.contextmanager
-    def phase(self, name: str, implementation: str = "") -> Iterator[None]:
-        """Announce a phase, and add its wall time to the split."""
-        self.begin(name, _LIMITS[name], implementation)
-        start = perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + perf_counter() - start
-
-
-@dataclass(frozen=True)
-class Fault:
-    """Why a contender has no measurement of a case."""
-
-    failure: Failure | None  # None: skipped
-    reason: str
-
-
-@dataclass(frozen=True)
-class Judged:
-    """Contenders that passed the referee, and the faults of those that did not."""
-
-    ready: tuple[Prepared, ...]
-    accuracy: Mapping[str, Accuracy]
-    faults: Mapping[str, Fault]
 
 
 def measure_case(
@@ -93,135 +43,6 @@ def measure_case(
             continue
         index = [prepared.contender.name for prepared in ready].index(name)
         yield _row(bench, spec, case, digest, ready[index], verdict.accuracy[name], timed, index, peaks[name])
-
-
-def check_case(
-    bench: Bench, operator: str, spec: Operator, case: Case, contenders: Sequence[Contender], digest: str
-) -> Iterator[Measurement]:
-    """Judge without timing: yield a row for each contender, with its error or its fault."""
-    torch._dynamo.reset()
-    made = inputs.make_inputs(operator, spec, case, bench.device, bench.seed)
-    verdict = judge_case(bench, operator, spec, case, contenders, made)
-    for contender in contenders:
-        name = contender.name
-        if name in verdict.faults:
-            yield fault_row(name, case, digest, verdict.faults[name], contender.digest)
-        else:
-            yield Measurement(
-                implementation=name,
-                dtype=case.dtype,
-                shape=case.dims,
-                status="ok",
-                case_digest=digest,
-                implementation_digest=contender.digest,
-                accuracy=verdict.accuracy[name],
-            )
-
-
-def judge_case(
-    bench: Bench,
-    operator: str,
-    spec: Operator,
-    case: Case,
-    contenders: Sequence[Contender],
-    made: inputs.CaseInputs,
-) -> Judged:
-    """Prepare and judge every contender on two sets of inputs, the second written over the first in place."""
-    faults: dict[str, Fault] = {}
-    accuracy: dict[str, Accuracy] = {}
-    prepared: list[Prepared] = []
-    held = inputs.tensors(made)
-    copies = referee.clones(held)
-    expected = inputs.reference(spec, made)
-    for contender in contenders:
-        with bench.phase("prepare", contender.name):
-            outcome = _prepared(contender, case, held, bench.device)
-        if isinstance(outcome, Fault):
-            faults[contender.name] = outcome
-            continue
-        with bench.phase("check", contender.name):
-            _, fault = _judged(outcome, held, copies, expected, spec, case, bench.device)
-        if fault:
-            faults[contender.name] = fault
-        else:
-            prepared.append(outcome)
-    with bench.phase("inputs"):
-        fresh = inputs.make_inputs(operator, spec, case, bench.device, bench.seed + 1)
-        expected = inputs.reference(spec, inputs.same_weights(made, fresh))
-        inputs.overwrite_data(made, fresh)
-        del fresh
-        copies = referee.clones(held)
-    ready = []
-    for outcome in prepared:
-        name = outcome.contender.name
-        with bench.phase("check", name):
-            found, fault = _judged(outcome, held, copies, expected, spec, case, bench.device)
-        if fault or found is None:
-            faults[name] = _stale(fault)
-        else:
-            accuracy[name] = found
-            ready.append(outcome)
-    return Judged(tuple(ready), accuracy, faults)
-
-
-def _prepared(contender: Contender, case: Case, tensors: Mapping[str, torch.Tensor], device: str) -> Prepared | Fault:
-    try:
-        reason = refusal(contender, case)
-        if reason is not None:
-            return Fault(None, reason)
-        return prepare(contender, tensors, device)
-    except Exception as error:
-        return as_fault(error, device)
-
-
-def _judged(
-    prepared: Prepared,
-    held: dict[str, torch.Tensor],
-    copies: dict[str, torch.Tensor],
-    expected: referee.Outputs,
-    spec: Operator,
-    case: Case,
-    device: str,
-) -> tuple[Accuracy | None, Fault | None]:
-    try:
-        found, complaint = referee.judge(prepared.call, held, copies, expected, spec, case, device)
-    except Exception as error:
-        return None, as_fault(error, device)
-    finally:
-        restore(held, copies)  # an implementation that wrote into the inputs must not fail the others
-    return found, Fault("incorrect", str(complaint)) if complaint else None
-
-
-def restore(held: Mapping[str, torch.Tensor], copies: Mapping[str, torch.Tensor]) -> None:
-    """Put back what an implementation wrote into the inputs."""
-    for name, tensor in held.items():
-        if not referee.same_bits(tensor, copies[name]):
-            tensor.copy_(copies[name])
-
-
-def _stale(fault: Fault | None) -> Fault:
-    """A fault that shows only on the second inputs says that something of the first was kept."""
-    if fault is None:
-        return Fault("incorrect", "no output to judge on the second inputs")
-    if fault.failure == "incorrect":
-        return Fault("incorrect", f"right on the first inputs, wrong after they changed in place: {fault.reason}")
-    return fault
-
-
-def as_fault(error: Exception, device: str) -> Fault:
-    """What an exception of an implementation means. Raises DeviceLost when the device no longer answers."""
-    shown = f"{type(error).__name__}: {error}".strip().splitlines()[0][:400]
-    if isinstance(error, BuildError):
-        return Fault("build", str(error))
-    if isinstance(error, torch.OutOfMemoryError) or type(error).__name__ == "OutOfMemoryError":
-        torch.cuda.empty_cache()
-        return Fault("oom", shown)
-    if device == "cuda":
-        try:
-            torch.cuda.synchronize()
-        except Exception as lost:
-            raise DeviceLost(shown) from lost
-    return Fault("error", shown)
 
 
 @dataclass(frozen=True)
@@ -248,7 +69,7 @@ def _time(bench: Bench, ready: list[Prepared], faults: dict[str, Fault]) -> _Tim
             called = calls.call_samples(runs, _CALL_ROUNDS, bench.device)
         host = [sorted(host for _, host in one)[len(one) // 2] for one in called]
         with bench.phase("time"):
-            beat = lambda: bench.begin("time", _LIMITS["time"], "")  # noqa: E731
+            beat = lambda: bench.begin("time", PHASE_LIMITS["time"], "")  # noqa: E731
             rounds = sample(bench.timer, runs, host, bench.budget, throttled, beat)
     if compile_count() != compiled:
         for prepared in ready:
@@ -321,20 +142,6 @@ def _row(
     )
 
 
-def fault_row(name: str, case: Case, digest: str, fault: Fault, implementation_digest: str = "") -> Measurement:
-    """The row of an implementation that has no measurement of a case."""
-    return Measurement(
-        implementation=name,
-        dtype=case.dtype,
-        shape=case.dims,
-        status="failed" if fault.failure else "skipped",
-        case_digest=digest,
-        implementation_digest=implementation_digest,
-        failure=fault.failure,
-        reason=fault.reason,
-    )
-
-
 def _foreign_kernel(contender: Contender, kernels: Sequence[str]) -> Fault | None:
     """A ``cuda_*`` or ``triton_*`` implementation launches its own kernels; copies and sets by the driver are free."""
     own = contender.opened.own_kernels()
@@ -363,13 +170,3 @@ def _too_fast(bench: Bench, spec: Operator, case: Case, cold: Sequence[float]) -
         bench.peak.flops.get(case.dtype, 0.0),
     )
     return Fault("impossible", reason) if reason else None
-
-
-def memory_shortage(spec: Operator, case: Case, free: int) -> str | None:
-    """Why a case cannot be held, or None. Inputs twice, outputs and temporaries of several implementations, the oracle."""
-    traffic = spec.traffic(case)
-    widened = traffic.total * 8 // ITEMSIZE[case.dtype]
-    needed = 5 * traffic.total + 2 * widened
-    if needed <= free:
-        return None
-    return f"needs about {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB is free"

@@ -8,7 +8,7 @@ import torch
 
 from groundspeed.backends.triton_backend import interpreting
 from groundspeed.errors import UserError
-from groundspeed.measure.case import Bench
+from groundspeed.measure.bench import Bench
 from groundspeed.measure.datasheet import peak
 from groundspeed.measure.environment import gpu_handle
 from groundspeed.measure.protocol import Job

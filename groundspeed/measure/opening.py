@@ -11,7 +11,7 @@ from groundspeed.backends import backend
 from groundspeed.backends.triton_backend import interpreting
 from groundspeed.build import BuildError, build_all, find_toolchain
 from groundspeed.errors import UserError
-from groundspeed.measure.case import Fault, as_fault
+from groundspeed.measure.bench import Fault, as_fault
 from groundspeed.measure.contender import Contender, open_contender
 from groundspeed.measure.protocol import Job
 from groundspeed.tree import Implementation, Tree

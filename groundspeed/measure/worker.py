@@ -23,7 +23,7 @@ def main() -> int:
     job = msgspec.json.decode(sys.stdin.buffer.read(), type=Job)
     channel = Channel(os.fdopen(int(sys.argv[1]), "wb"))
     channel.send(Phase("start", 180.0))
-    from groundspeed.measure.case import DeviceLost
+    from groundspeed.measure.bench import DeviceLost
 
     try:
         seconds = work(job, channel, began)
@@ -39,10 +39,12 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
     """Do the job. Returns seconds of wall time by phase, the first of them since ``began``."""
     import torch
 
-    from groundspeed.measure import case as casework
+    from groundspeed.measure.bench import Fault, fault_row, memory_shortage
+    from groundspeed.measure.case import measure_case
     from groundspeed.measure.contender import Contender
     from groundspeed.measure.device import make_bench, session_ceilings
     from groundspeed.measure.environment import describe, free_memory
+    from groundspeed.measure.judging import check_case
     from groundspeed.measure.opening import open_all
     from groundspeed.tree import Tree
 
@@ -65,16 +67,16 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
     seconds["load"] = perf_counter() - start
 
     contenders = [one for one in opened.values() if isinstance(one, Contender)]
-    steps = casework.check_case if job.check_only else casework.measure_case
+    steps = check_case if job.check_only else measure_case
     for number, one in enumerate(job.case_list()):
         teller.case = number
         digest = tree.case_digest(job.operator, one)
-        faults = {name: fault for name, fault in opened.items() if isinstance(fault, casework.Fault)}
-        shortage = casework.memory_shortage(spec, one, free_memory(job.device))
+        faults = {name: fault for name, fault in opened.items() if isinstance(fault, Fault)}
+        shortage = memory_shortage(spec, one, free_memory(job.device))
         if shortage:
-            faults |= {contender.name: casework.Fault(None, shortage) for contender in contenders}
+            faults |= {contender.name: Fault(None, shortage) for contender in contenders}
         for name, fault in faults.items():
-            channel.send(Row(number, casework.fault_row(name, one, digest, fault)))
+            channel.send(Row(number, fault_row(name, one, digest, fault)))
         able = [] if shortage else contenders
         for group in [[contender] for contender in able] if job.solo else [able] if able else []:
             for row in steps(bench, job.operator, spec, one, group, digest):

@@ -1,0 +1,98 @@
+"""The bench that a case is measured on, and what can go wrong with an implementation on it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import torch
+
+from groundspeed.build import BuildError
+from groundspeed.measure.datasheet import Peak
+from groundspeed.measure.gpu_state import Gpu
+from groundspeed.measure.sampling import Budget
+from groundspeed.measure.timers.base import Timer
+from groundspeed.operator import ITEMSIZE, Case, Operator
+from groundspeed.records import Failure, Measurement
+
+# Seconds without a sign of life after which a phase hangs. max-autotune may try many kernels before it speaks again.
+PHASE_LIMITS = {"prepare": 300.0, "check": 120.0, "calls": 120.0, "time": 300.0, "memory": 60.0, "inputs": 180.0}
+
+
+class DeviceLost(Exception):
+    """The device's context is gone: nothing more can run in this process."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What measuring needs to know besides the case: device, timer, budget and whom to tell."""
+
+    device: str
+    timer: Timer
+    budget: Budget
+    seed: int = 0
+    gpu: Gpu | None = None
+    peak: Peak | None = None
+    l2_bytes: int = 0
+    begin: Callable[[str, float, str], None] = lambda phase, limit, implementation: None
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextlib.contextmanager
+    def phase(self, name: str, implementation: str = "") -> Iterator[None]:
+        """Announce a phase, and add its wall time to the split."""
+        self.begin(name, PHASE_LIMITS[name], implementation)
+        start = perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + perf_counter() - start
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why a contender has no measurement of a case."""
+
+    failure: Failure | None  # None: skipped
+    reason: str
+
+
+def as_fault(error: Exception, device: str) -> Fault:
+    """What an exception of an implementation means. Raises DeviceLost when the device no longer answers."""
+    shown = f"{type(error).__name__}: {error}".strip().splitlines()[0][:400]
+    if isinstance(error, BuildError):
+        return Fault("build", str(error))
+    if isinstance(error, torch.OutOfMemoryError) or type(error).__name__ == "OutOfMemoryError":
+        torch.cuda.empty_cache()
+        return Fault("oom", shown)
+    if device == "cuda":
+        try:
+            torch.cuda.synchronize()
+        except Exception as lost:
+            raise DeviceLost(shown) from lost
+    return Fault("error", shown)
+
+
+def fault_row(name: str, case: Case, digest: str, fault: Fault, implementation_digest: str = "") -> Measurement:
+    """The row of an implementation that has no measurement of a case."""
+    return Measurement(
+        implementation=name,
+        dtype=case.dtype,
+        shape=case.dims,
+        status="failed" if fault.failure else "skipped",
+        case_digest=digest,
+        implementation_digest=implementation_digest,
+        failure=fault.failure,
+        reason=fault.reason,
+    )
+
+
+def memory_shortage(spec: Operator, case: Case, free: int) -> str | None:
+    """Why a case cannot be held, or None: inputs twice, outputs and temporaries, the oracle in float64."""
+    traffic = spec.traffic(case)
+    widened = traffic.total * 8 // ITEMSIZE[case.dtype]
+    needed = 5 * traffic.total + 2 * widened
+    if needed <= free:
+        return None
+    return f"needs about {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB is free"
