@@ -9,7 +9,7 @@ from typing import Any
 
 import dash
 import flask
-from dash import ALL, ClientsideFunction, Input, Output, State as Argument, dcc, html, no_update
+from dash import ALL, ClientsideFunction, Input, Output, dcc, html, no_update
 from flask_compress import Compress
 
 from dashboard.components.parts import empty
@@ -33,8 +33,15 @@ def make_app(store: Store, base: str = "/", repository: Path | None = None) -> d
     ``repository`` is the project whose claims are shown; the folder above the results when None.
     """
     app = dash.Dash(
-        __name__, title="groundspeed", update_title="", url_base_pathname=base, assets_folder=str(ASSETS),
-        assets_ignore=r".*vendor.*", serve_locally=True, suppress_callback_exceptions=True, compress=False,
+        __name__,
+        title="groundspeed",
+        update_title="",
+        url_base_pathname=base,
+        assets_folder=str(ASSETS),
+        assets_ignore=r"5_views.js|.*vendor.*|plotly.*",
+        serve_locally=True,
+        suppress_callback_exceptions=True,
+        compress=False,
         add_log_handler=False,
     )
     app.index_string = _INDEX
@@ -60,7 +67,9 @@ def _layout(base: str) -> html.Div:
     return html.Div(
         [
             html.A("Skip to the content", href="#main", className="skip"),
-            dcc.Store(id="query"), dcc.Store(id="revision"), dcc.Store(id="sink"),
+            dcc.Store(id="query"),
+            dcc.Store(id="revision"),
+            dcc.Store(id="sink"),
             html.Header(id="header"),
             html.Div(id="filters"),
             html.Main(html.P("Reading results …", className="note"), id="main", tabIndex="-1"),
@@ -74,13 +83,19 @@ def _layout(base: str) -> html.Div:
 def _register(app: dash.Dash, library: Library, base: str, repository: Path) -> None:
     app.clientside_callback(ClientsideFunction("gs", "start"), Output("query", "data"), Input("query", "id"))
     app.clientside_callback(
-        ClientsideFunction("gs", "follow"), Output("sink", "data"), Input({"chart": ALL}, "clickData"),
+        ClientsideFunction("gs", "follow"),
+        Output("sink", "data"),
+        Input({"chart": ALL}, "clickData"),
         prevent_initial_call=True,
     )
 
     @app.callback(
-        Output("header", "children"), Output("filters", "children"), Output("main", "children"),
-        Output("footer", "children"), Input("query", "data"), Input("revision", "data"),
+        Output("header", "children"),
+        Output("filters", "children"),
+        Output("main", "children"),
+        Output("footer", "children"),
+        Input("query", "data"),
+        Input("revision", "data"),
     )
     def draw(query: dict[str, str] | None, _revision: str | None) -> Any:
         if query is None:
@@ -128,11 +143,15 @@ def _serve_extras(server: flask.Flask, library: Library, base: str) -> None:
     @server.get(f"{base}health")
     def health() -> flask.Response:
         snapshot = library.current().snapshot
-        return _json({
-            "status": "ok", "rows": snapshot.measurements.height, "runs": snapshot.runs.height,
-            "machines": snapshot.machines.height, "problems": snapshot.problems.height,
-        })
-
+        return _json(
+            {
+                "status": "ok",
+                "rows": snapshot.measurements.height,
+                "runs": snapshot.runs.height,
+                "machines": snapshot.machines.height,
+                "problems": snapshot.problems.height,
+            }
+        )
 
     @server.get(f"{base}_dash-component-suites/plotly/package_data/plotly.min.js")
     def plotly() -> flask.Response:
@@ -149,11 +168,20 @@ def _json(value: dict[str, Any]) -> flask.Response:
 def _protect(app: dash.Dash) -> None:
     """Headers of every answer. Scripts run from this server alone; Dash's one inline script is let in by its hash."""
     scripts = " ".join(["'self'", *app.csp_hashes()])
-    policy = "; ".join((
-        "default-src 'none'", f"script-src {scripts}", "style-src 'self' 'unsafe-inline'", "img-src 'self' data: blob:",
-        "connect-src 'self'", "font-src 'self'", "manifest-src 'self'", "base-uri 'none'", "form-action 'none'",
-        "frame-ancestors 'none'",
-    ))
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src {scripts}",
+            "style-src 'self' 'unsafe-inline'",
+            "img-src 'self' data: blob:",
+            "connect-src 'self'",
+            "font-src 'self'",
+            "manifest-src 'self'",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "frame-ancestors 'none'",
+        )
+    )
 
     @app.server.after_request
     def headers(answer: flask.Response) -> flask.Response:

@@ -43,8 +43,13 @@ def run(args: argparse.Namespace) -> int:
     try:
         server = create_server(app.server, host=args.host, port=args.port, threads=THREADS, ident="groundspeed")
     except OSError as error:
-        raise UserError(f"cannot listen on {args.host}:{args.port}: {error.strerror}; try --port {args.port + 1}") from error
-    print(f"groundspeed dash: {address(args.host, args.port, base)}  (results: {args.results}; Ctrl-C ends it)", flush=True)
+        raise UserError(
+            f"cannot listen on {args.host}:{args.port}: {error.strerror}; try --port {args.port + 1}"
+        ) from error
+    print(
+        f"groundspeed dash: {address(args.host, args.port, base)}  (results: {args.results}; Ctrl-C ends it)",
+        flush=True,
+    )
     try:
         server.run()
     except KeyboardInterrupt:
@@ -69,8 +74,8 @@ def exposure(host: str) -> str:
     if local:
         return ""
     return (
-        f"groundspeed dash: warning: {host} can be reached from other machines, and whoever reaches it can read all results "
-        "and write triage notes; there is no login"
+        f"groundspeed dash: warning: {host} can be reached from other machines, and whoever reaches it can read all "
+        "results and write triage notes; there is no login"
     )
 
 

@@ -7,7 +7,10 @@ worth a look. A change is told when both levels last three commits and differ by
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -45,11 +48,40 @@ class Change:
     provisional: bool
     recovered: bool
     implementation_changed: bool
-    key: str = ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """The changes of one implementation at one commit: what a person looks into and decides about as one thing.
+
+    ``key`` is what triage refers to: the series but for their cases, the metric, and the first commit of the new level.
+    """
+
+    key: str
+    changes: tuple[Change, ...]
+
+    @property
+    def first(self) -> Change:
+        return self.changes[0]
 
     @property
     def label(self) -> str:
-        return " ".join(part for part in (self.operator, self.implementation, self.dtype, self.shape) if part)
+        return " ".join(
+            part for part in (self.first.operator, self.first.implementation or self.first.environment) if part
+        )
+
+    @property
+    def worse(self) -> float:
+        """Geometric mean of the changes, above 0 for the worse."""
+        return math.exp(sum(math.log1p(change.worse) for change in self.changes) / len(self.changes)) - 1
+
+    @property
+    def provisional(self) -> bool:
+        return any(change.provisional for change in self.changes)
+
+    @property
+    def recovered(self) -> bool:
+        return all(change.recovered for change in self.changes)
 
 
 def changes_of(view: View) -> list[Change]:
@@ -62,13 +94,28 @@ def changes(frames: Frames, machine: str, project: str, metric: str) -> list[Cha
     return frames.once(("changes", machine, project, metric), lambda: find_changes(frames.of(machine, project), metric))
 
 
-def open_regressions(view: View) -> list[Change]:
-    """Changes for the worse that still hold and whose triage state is open."""
+def groups_of(view: View) -> list[Group]:
+    """The changes of the view's metric and dtype by implementation and commit, newest first."""
+    return grouped([change for change in changes_of(view) if not view.dtype or change.dtype == view.dtype])
+
+
+def grouped(found: Sequence[Change]) -> list[Group]:
+    """Changes by machine, implementation, metric, commit and direction, in the order of their first ones."""
+    groups: dict[str, list[Change]] = {}
+    for change in found:
+        groups.setdefault(_key(change), []).append(change)
+    return [Group(key, tuple(changes)) for key, changes in groups.items()]
+
+
+def open_regressions(view: View) -> list[Group]:
+    """Groups for the worse that still hold and whose triage state is open."""
     states = triage.current(view.frames.snapshot.results)
-    return [
-        change for change in changes_of(view)
-        if change.worse > 0 and not change.recovered and triage.state_of(states, change.key) in triage.OPEN
-    ]
+    return [group for group in groups_of(view) if is_open(group, states)]
+
+
+def is_open(group: Group, states: Mapping[str, triage.Event]) -> bool:
+    """Whether somebody should look at a group: worse, not recovered, neither muted nor fixed."""
+    return group.worse > 0 and not group.recovered and triage.state_of(states, group.key) in triage.OPEN
 
 
 def find_changes(rows: pl.DataFrame, metric: str) -> list[Change]:
@@ -83,7 +130,15 @@ def find_changes(rows: pl.DataFrame, metric: str) -> list[Change]:
 def _moving(rows: pl.DataFrame, metric: str) -> pl.DataFrame:
     """Values of the series long enough to have two levels and whose middle values differ enough to be worth a look."""
     columns = [
-        *SERIES, "case_digest", "implementation_digest", "commit", "commit_time", "started", "unit", "direction", metric,
+        *SERIES,
+        "case_digest",
+        "implementation_digest",
+        "commit",
+        "commit_time",
+        "started",
+        "unit",
+        "direction",
+        metric,
     ]
     at = pl.coalesce("commit_time", "started")
     ordered = (
@@ -110,7 +165,7 @@ def _in_series(rows: list[dict[str, Any]], metric: str, direction: str) -> list[
         return []
     values = np.array([row[metric] for row in rows], dtype=np.float64)
     points = [0, *change_points(np.log(values)), len(rows)]
-    levels = [float(np.median(values[a:b])) for a, b in zip(points, points[1:], strict=False)]
+    levels = [float(np.median(values[a:b])) for a, b in itertools.pairwise(points)]
     up = (rows[-1]["direction"] if metric == "value" else direction) == "higher"
     found = []
     for index, at in enumerate(points[1:-1]):
@@ -127,21 +182,35 @@ def _change(
     rows: list[dict[str, Any]], at: int, metric: str, before: float, after: float, worse: float, recovered: bool
 ) -> Change:
     row, last = rows[at], rows[at - 1]
-    change = Change(
-        machine=row["machine"], environment=row["environment"] or "", operator=row["operator"],
-        implementation=row["implementation"] or "", dtype=row["dtype"] or "", shape=row["shape"] or "", metric=metric,
-        unit=row["unit"] or "" if metric == "value" else METRICS[metric].unit, commit=row["commit"] or "",
-        last_good=last["commit"] or "", when=row["commit_time"] or row["started"], before=before, after=after, worse=worse,
-        provisional=len(rows) - at < PROVISIONAL, recovered=recovered,
+    return Change(
+        machine=row["machine"],
+        environment=row["environment"] or "",
+        operator=row["operator"],
+        implementation=row["implementation"] or "",
+        dtype=row["dtype"] or "",
+        shape=row["shape"] or "",
+        metric=metric,
+        unit=row["unit"] or "" if metric == "value" else METRICS[metric].unit,
+        commit=row["commit"] or "",
+        last_good=last["commit"] or "",
+        when=row["commit_time"] or row["started"],
+        before=before,
+        after=after,
+        worse=worse,
+        provisional=len(rows) - at < PROVISIONAL,
+        recovered=recovered,
         implementation_changed=row["implementation_digest"] != last["implementation_digest"],
     )
-    return replace(change, key=_key(change))
 
 
 def _key(change: Change) -> str:
-    """What triage refers to: the series and the first commit of the new level."""
     parts = (
-        change.machine, change.environment, change.operator, change.implementation, change.dtype, change.shape,
-        change.metric, change.commit,
+        change.machine,
+        change.environment,
+        change.operator,
+        change.implementation,
+        change.metric,
+        change.commit,
+        "worse" if change.worse > 0 else "better",
     )
     return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]

@@ -9,8 +9,8 @@ from dash import html
 from dashboard.components import controls
 from dashboard.components.parts import age, moment, short
 from dashboard.frames import Frames
-from dashboard.pages import PAGES, Page
 from dashboard.newest import newest_run
+from dashboard.pages import PAGES, Page
 from dashboard.state import State
 from dashboard.view import View, device_label, machine_details, machine_names, project_names
 
@@ -18,11 +18,15 @@ from dashboard.view import View, device_label, machine_details, machine_names, p
 def header(state: State, view: View | None, page: Page | None) -> list[Any]:
     """Name, navigation, the device in words, theme and link buttons."""
     links = [
-        html.Li(html.A(
-            each.title, href=state.to(each.name, operator=state.get("operator")),
-            **({"aria-current": "page"} if page is each else {}),
-        ))
-        for each in PAGES.values() if each.in_navigation
+        html.Li(
+            html.A(
+                each.title,
+                href=state.to(each.name, operator=state.get("operator")),
+                **({"aria-current": "page"} if page is each else {}),
+            )
+        )
+        for each in PAGES.values()
+        if each.in_navigation
     ]
     return [
         html.A([html.Span("▲ ", **{"aria-hidden": "true"}), "groundspeed"], href=state.to(""), className="brand"),
@@ -31,8 +35,12 @@ def header(state: State, view: View | None, page: Page | None) -> list[Any]:
             [
                 html.Span(device_label(view.device), className="device", title=view.machine) if view else None,
                 html.Button("Copy link", type="button", **{"data-copy": "link"}),
-                html.Button("◐", type="button", title="Light or dark",
-                            **{"data-theme-switch": "", "aria-label": "Switch between light and dark"}),
+                html.Button(
+                    "◐",
+                    type="button",
+                    title="Light or dark",
+                    **{"data-theme-switch": "", "aria-label": "Switch between light and dark"},
+                ),
             ],
             className="side",
         ),
@@ -46,7 +54,8 @@ def filters(page: Page | None, view: View | None) -> Any:
     shown = [_CONTROLS[name](view) for name in page.controls]
     return html.Details(
         [html.Summary("Filters"), html.Div([each for each in shown if each], className="bar")],
-        open=True, className="filters",
+        open=True,
+        className="filters",
     )
 
 
@@ -89,9 +98,7 @@ def _metric(view: View) -> Any:
     metrics = view.frames.metrics(view.machine, view.project)
     if len(metrics) < 2:
         return None
-    return controls.select(
-        "metric", "Metric", [(m.name, m.label) for m in metrics], view.metric.name, metrics[0].name
-    )
+    return controls.select("metric", "Metric", [(m.name, m.label) for m in metrics], view.metric.name, metrics[0].name)
 
 
 def _baseline(view: View) -> Any:
@@ -118,6 +125,10 @@ def _operator(view: View) -> Any:
 
 
 _CONTROLS = {
-    "machine": _machine, "project": _project, "metric": _metric, "baseline": _baseline, "dtype": _dtype,
+    "machine": _machine,
+    "project": _project,
+    "metric": _metric,
+    "baseline": _baseline,
+    "dtype": _dtype,
     "operator": _operator,
 }

@@ -45,7 +45,18 @@ def since_previous(everything: pl.DataFrame, metric: str, low: str, high: str, d
     significant (the 99 % intervals do not touch; null without intervals). Series whose case changed are left out.
     """
     bounds = [name for name in (low, high) if name]
-    columns = [*SERIES, "case_digest", "run_id", "commit", "commit_time", "started", "unit", "direction", metric, *bounds]
+    columns = [
+        *SERIES,
+        "case_digest",
+        "run_id",
+        "commit",
+        "commit_time",
+        "started",
+        "unit",
+        "direction",
+        metric,
+        *bounds,
+    ]
     ordered = (
         everything.select(columns)
         .filter(pl.col(metric).is_finite())

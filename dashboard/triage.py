@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -23,6 +24,7 @@ STATES = ("new", "acknowledged", "expected", "fixed", "noise")
 OPEN = ("new", "acknowledged")
 NEEDS_NOTE = ("expected", "noise")  # muting a change needs a reason
 LONGEST_NOTE = 2000
+_KEY = re.compile(r"[0-9a-f]{16}")
 
 
 @dataclass(frozen=True)
@@ -41,11 +43,13 @@ class Event:
 def append(results: Path, key: str, state: str, note: str, who: str, about: str = "") -> Event:
     """Record one decision. Raises UserError for an unknown state or a muting without a reason, OSError as it comes."""
     note, who = note.strip()[:LONGEST_NOTE], who.strip()[:80]
+    if not _KEY.fullmatch(key):
+        raise UserError(f"{key!r} is no change's key")
     if state not in STATES:
         raise UserError(f"unknown state {state!r}: expected one of {', '.join(STATES)}")
     if state in NEEDS_NOTE and not note:
         raise UserError(f"{state}: say why in the note; a change is muted only with a reason")
-    event = Event(key, state, note, who, datetime.now(UTC).isoformat(timespec="milliseconds"), about)
+    event = Event(key, state, note, who, datetime.now(UTC).isoformat(timespec="milliseconds"), about[:200])
     line = json.dumps(asdict(event), ensure_ascii=False) + "\n"
     handle = os.open(results / FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:

@@ -17,9 +17,14 @@ def register(app: dash.Dash, results: Path) -> None:
     """Let the Save button of the regressions page append to the triage file, then draw the page anew."""
 
     @app.callback(
-        Output("triage-answer", "children"), Output("revision", "data"), Input("triage-save", "n_clicks"),
-        Argument("triage-state", "value"), Argument("triage-note", "value"), Argument("triage-who", "value"),
-        Argument("triage-key", "data"), prevent_initial_call=True,
+        Output("triage-answer", "children"),
+        Output("revision", "data"),
+        Input("triage-save", "n_clicks"),
+        Argument("triage-state", "value"),
+        Argument("triage-note", "value"),
+        Argument("triage-who", "value"),
+        Argument("triage-key", "data"),
+        prevent_initial_call=True,
     )
     def save(clicks: int | None, state: str, note: str | None, who: str | None, change: dict[str, str]) -> Any:
         if not clicks:

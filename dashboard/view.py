@@ -142,6 +142,8 @@ def _object(text: str | None) -> dict[str, Any]:
 
 def _pick(what: str, asked: str, known: tuple[str, ...], default: str, notes: list[str]) -> str:
     if asked and asked not in known:
-        notes.append(f"The link asks for {what} “{asked}”, which these results do not have; {default or 'all'} is shown.")
+        notes.append(
+            f"The link asks for {what} “{asked}”, which these results do not have; {default or 'all'} is shown."
+        )
         return default
     return asked or default

@@ -126,7 +126,7 @@
         index !== kept.sort ? "none" : kept.direction > 0 ? "ascending" : "descending"));
       const part = selected.slice(0, kept.shown);
       body.replaceChildren(...part.map((row) => element("tr", {}, row.map((cell, i) => cellNode(cell, columns[i])))));
-      count.textContent = selected.length === data.rows.length ? data.rows.length + " rows" :
+      count.textContent = selected.length === data.rows.length ? data.rows.length + (data.rows.length === 1 ? " row" : " rows") :
         selected.length + " of " + data.rows.length + " rows";
       more.hidden = selected.length <= kept.shown;
       more.textContent = "Show " + Math.min(PORTION * 5, selected.length - kept.shown) + " more";

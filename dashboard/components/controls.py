@@ -54,16 +54,17 @@ def implementation_chips(state: State, implementations: Iterable[str]) -> html.D
     )
 
 
-def tabs(state: State, name: str, options: Sequence[Option], chosen: str, default: str) -> html.Div:
+def choices(state: State, name: str, options: Sequence[Option], chosen: str, default: str) -> html.Div:
     """A few exclusive choices side by side, each a link."""
     return html.Div(
         [
             html.A(
-                label, href=state.here(**{name: None if value == default else value}),
-                className="tab on" if value == chosen else "tab",
+                label,
+                href=state.here(**{name: None if value == default else value}),
+                className="choice on" if value == chosen else "choice",
                 **({"aria-current": "true"} if value == chosen else {}),
             )
             for value, label in options
         ],
-        className="tabs",
+        className="choices",
     )

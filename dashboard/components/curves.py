@@ -31,15 +31,10 @@ def time_against_size(points: Sequence[SizePoint], metric: Metric, unit: str, ba
     """Log-log lines with intervals; one trace an implementation, in the order of the points."""
     names = list(dict.fromkeys(point.implementation for point in points))
     traces = [_trace([p for p in points if p.implementation == name], unit, baseline) for name in names]
-    positive = all(point.value > 0 for point in points)
-    return {
-        "data": traces,
-        "layout": layout(unit_axis("bytes a call", "B"), unit_axis(f"{metric.label} ({_words(unit)})", unit, positive)),
-    }
-
-
-def _words(unit: str) -> str:
-    return {"1": "share of the ceiling", "": "no unit"}.get(unit, unit)
+    values = [point.value for point in points]
+    sizes = [point.size for point in points]
+    y = unit_axis(metric.label, unit, values, log=min(values) > 0)
+    return {"data": traces, "layout": layout(unit_axis("bytes a call", "B", sizes), y)}
 
 
 def _trace(points: list[SizePoint], unit: str, baseline: str) -> Trace:
@@ -51,18 +46,28 @@ def _trace(points: list[SizePoint], unit: str, baseline: str) -> Trace:
         for point in points
     ]
     trace: Trace = {
-        "type": "scatter", "mode": "lines+markers", "name": points[0].implementation,
-        "x": [point.size for point in points], "y": [point.value for point in points],
-        "customdata": [point.href for point in points], "text": hover, "hovertemplate": "%{text}<extra></extra>",
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": points[0].implementation,
+        "x": [point.size for point in points],
+        "y": [point.value for point in points],
+        "customdata": [point.href for point in points],
+        "text": hover,
+        "hovertemplate": "%{text}<extra></extra>",
         "line": {"color": drawn.colour, "dash": drawn.dash, "width": 1.5},
         "marker": {
-            "color": drawn.colour, "size": 8,
+            "color": drawn.colour,
+            "size": 8,
             "symbol": [f"{drawn.marker}-open" if point.unstable else drawn.marker for point in points],
         },
     }
     if any(point.low is not None for point in points):
         trace["error_y"] = {
-            "type": "data", "symmetric": False, "thickness": 1, "width": 2, "color": drawn.colour,
+            "type": "data",
+            "symmetric": False,
+            "thickness": 1,
+            "width": 2,
+            "color": drawn.colour,
             "array": [(point.high or point.value) - point.value for point in points],
             "arrayminus": [point.value - (point.low or point.value) for point in points],
         }

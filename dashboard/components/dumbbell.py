@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from dashboard.components.figure import Figure, axis, layout
 
 BETTER, WORSE = "#2166AC", "#B2182B"
 ROW, LEAST = 26, 240
-_STEPS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 2 / 3, 0.8, 0.9, 0.95, 0.98, 1, 1.02, 1.05, 1.1, 1.25, 1.5, 2, 4, 8, 16)
+_STEPS = (1.005, 1.01, 1.02, 1.05, 1.1, 1.25, 1.5, 2.0, 4.0, 16.0, 256.0)
 
 
 def ratio_strip(rows: Sequence[dict[str, Any]], left: str, right: str, show: Callable[[float], str]) -> Figure:
@@ -26,23 +27,38 @@ def ratio_strip(rows: Sequence[dict[str, Any]], left: str, right: str, show: Cal
         for row in rows
     ]
     trace = {
-        "type": "scatter", "mode": "markers", "x": [row["ratio"] for row in rows],
-        "y": [str(row["operator"]) for row in rows], "text": hover, "customdata": [row["href"] for row in rows],
+        "type": "scatter",
+        "mode": "markers",
+        "x": [row["ratio"] for row in rows],
+        "y": [str(row["operator"]) for row in rows],
+        "text": hover,
+        "customdata": [row["href"] for row in rows],
         "hovertemplate": "%{text}<extra></extra>",
         "marker": {"size": 10, "symbol": symbols, "color": [BETTER if row["ratio"] >= 1 else WORSE for row in rows]},
     }
     ratios = [row["ratio"] for row in rows]
     low, high = min(0.97, *ratios), max(1.03, *ratios)
     ticks = _ticks(low, high)
-    x = axis("ratio", type="log", tickvals=ticks, ticktext=[f"{tick:.3g}×" for tick in ticks])
+    x = axis("ratio", type="log", tickvals=ticks, ticktext=[f"{tick:.4g}×" for tick in ticks])
     y = axis("", type="category", categoryorder="array", categoryarray=operators)
-    line = {"type": "line", "x0": 1, "x1": 1, "yref": "paper", "y0": 0, "y1": 1, "line": {"width": 1.5, "color": "#57606a"}}
+    line = {
+        "type": "line",
+        "x0": 1,
+        "x1": 1,
+        "yref": "paper",
+        "y0": 0,
+        "y1": 1,
+        "line": {"width": 1.5, "color": "#57606a"},
+    }
     height = max(LEAST, ROW * len(operators) + 90)
     return {"data": [trace], "layout": layout(x, y, height, shapes=[line], showlegend=False)}
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    inside = [step for step in _STEPS if low / 1.01 <= step <= high * 1.01]
-    while len(inside) > 9:
-        inside = [step for i, step in enumerate(inside) if step == 1 or (i - inside.index(1)) % 2 == 0]
-    return inside
+    """1× and steps to either side, coarse enough for the range."""
+    reach = max(math.log2(high), -math.log2(low))
+    for step in _STEPS:
+        count = int(reach / math.log2(step))
+        if count <= 4:
+            break
+    return [step**power for power in range(-count - 1, count + 2) if low / 1.02 <= step**power <= high * 1.02]

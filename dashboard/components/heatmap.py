@@ -33,7 +33,10 @@ NOT_RUN = MatrixCell("", "none", hint="not run")
 
 
 def matrix(
-    name: str, corner: str, rows: Sequence[tuple[str, str]], columns: Sequence[str],
+    name: str,
+    corner: str,
+    rows: Sequence[tuple[str, str]],
+    columns: Sequence[str],
     cells: Mapping[tuple[str, str], MatrixCell],
 ) -> html.Div:
     """``rows`` are (name, link). Cells not in ``cells`` were not run and stay blank."""
@@ -50,7 +53,10 @@ def matrix(
     ]
     return html.Div(
         html.Table([html.Caption(name, className="hidden"), html.Thead(head), html.Tbody(body)], className="matrix"),
-        className="scroll", tabIndex="0", role="region", **{"aria-label": name},
+        className="scroll",
+        tabIndex="0",
+        role="region",
+        **{"aria-label": name},
     )
 
 
@@ -58,10 +64,14 @@ def legend() -> html.P:
     """What the marks of a matrix mean."""
     return html.P(
         [
-            html.Span("slower", className="key", style=_paint(-2.5)), html.Span("1×", className="key", style=_paint(0)),
+            html.Span("slower", className="key", style=_paint(-2.5)),
+            html.Span("1×", className="key", style=_paint(0)),
             html.Span("faster", className="key", style=_paint(2.5)),
-            html.Span("★ fastest"), html.Span("≈ interval stayed wide"), html.Span("skipped", className="key skipped"),
-            html.Span("✕ failed", className="key failed"), html.Span("blank: not run"),
+            html.Span("★ fastest"),
+            html.Span("≈ interval stayed wide"),
+            html.Span("skipped", className="key skipped"),
+            html.Span("✕ failed", className="key failed"),
+            html.Span("blank: not run"),
         ],
         className="legend",
     )

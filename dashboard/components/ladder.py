@@ -13,7 +13,11 @@ from dashboard.store import Metric
 
 
 def rungs(
-    name: str, steps: Sequence[str], values: Mapping[str, Mapping[str, Any]], ideas: Mapping[str, str], metric: Metric,
+    name: str,
+    steps: Sequence[str],
+    values: Mapping[str, Mapping[str, Any]],
+    ideas: Mapping[str, str],
+    metric: Metric,
     unit: str,
 ) -> html.Div:
     """One ladder: a bar a rung, the value, the gain over the rung before and over the first."""
@@ -24,7 +28,11 @@ def rungs(
     before: float | None = None
     for step in steps:
         value = known.get(step)
-        items.append(_rung(step, ideas.get(step, ""), value, top, _gain(before, value, metric), _gain(first, value, metric), unit))
+        items.append(
+            _rung(
+                step, ideas.get(step, ""), value, top, _gain(before, value, metric), _gain(first, value, metric), unit
+            )
+        )
         if value is not None:
             first = value if first is None else first
             before = value
@@ -41,12 +49,20 @@ def _rung(
     step: str, idea: str, value: float | None, top: float, gain: float | None, total: float | None, unit: str
 ) -> html.Li:
     width = f"{(value or 0) / top * 100:.1f}%"
-    note = "not measured in this case" if value is None else (
-        f"{numbers.times(gain)} over the rung before, {numbers.times(total)} in all" if gain else "first rung"
+    note = (
+        "not measured in this case"
+        if value is None
+        else (f"{numbers.times(gain)} over the rung before, {numbers.times(total)} in all" if gain else "first rung")
     )
-    return html.Li([
-        html.Span([html.Strong(step), html.Span(idea, className="below")], className="what"),
-        html.Span(html.Span(style={"width": width, "backgroundColor": sign(step).colour}), className="track",
-                  **{"aria-hidden": "true"}),
-        html.Span(numbers.quantity(value, unit), className="number"), html.Span(note, className="below"),
-    ])
+    return html.Li(
+        [
+            html.Span([html.Strong(step), html.Span(idea, className="below")], className="what"),
+            html.Span(
+                html.Span(style={"width": width, "backgroundColor": sign(step).colour}),
+                className="track",
+                **{"aria-hidden": "true"},
+            ),
+            html.Span(numbers.quantity(value, unit), className="number"),
+            html.Span(note, className="below"),
+        ]
+    )

@@ -48,7 +48,15 @@ def _slot(name: str) -> int:
 
 
 # ColorBrewer's RdBu with white in the middle: red is slower, blue is faster.
-_RDBU = ((178, 24, 43), (239, 138, 98), (253, 219, 199), (247, 247, 247), (209, 229, 240), (103, 169, 207), (33, 102, 172))
+_RDBU = (
+    (178, 24, 43),
+    (239, 138, 98),
+    (253, 219, 199),
+    (247, 247, 247),
+    (209, 229, 240),
+    (103, 169, 207),
+    (33, 102, 172),
+)
 
 
 def speedup_colour(log2_ratio: float, limit: float = 3.0) -> tuple[str, str]:

@@ -35,15 +35,24 @@ def by_parameter(points: Sequence[FacetPoint], along: str, label: str, unit: str
         if numeric:
             own.sort(key=lambda point: _number(point.at) or 0.0)
         colour = _COLOURS[index % len(_COLOURS)]
-        traces.append({
-            "type": "scatter", "mode": "lines+markers" if numeric else "markers", "name": line,
-            "x": [_number(p.at) if numeric else str(p.at) for p in own], "y": [p.value for p in own],
-            "customdata": [p.href for p in own], "hovertemplate": "%{text}<extra></extra>",
-            "text": [f"<b>{line}</b><br>{along}={p.at}<br>{numbers.quantity(p.value, unit)} "
-                     f"{numbers.spread(p.value, p.low, p.high)}" for p in own],
-            "line": {"color": colour, "width": 1.5},
-            "marker": {"color": colour, "symbol": _MARKERS[index % len(_MARKERS)], "size": 8},
-        })
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers" if numeric else "markers",
+                "name": line,
+                "x": [_number(p.at) if numeric else str(p.at) for p in own],
+                "y": [p.value for p in own],
+                "customdata": [p.href for p in own],
+                "hovertemplate": "%{text}<extra></extra>",
+                "text": [
+                    f"<b>{line}</b><br>{along}={p.at}<br>{numbers.quantity(p.value, unit)} "
+                    f"{numbers.spread(p.value, p.low, p.high)}"
+                    for p in own
+                ],
+                "line": {"color": colour, "width": 1.5},
+                "marker": {"color": colour, "symbol": _MARKERS[index % len(_MARKERS)], "size": 8},
+            }
+        )
     x = axis(along) if numeric else axis(along, type="category")
     y = unit_axis(f"{label} ({unit})" if unit else label, unit, log=False)
     return {"data": traces, "layout": layout(x, {**y, "rangemode": "tozero"}, showlegend=len(lines) > 1)}

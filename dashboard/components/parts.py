@@ -40,7 +40,9 @@ def command(text: str) -> html.Div:
 
 def definitions(pairs: list[tuple[str, Any]]) -> html.Dl:
     """Names and values; pairs without a value are left out."""
-    return html.Dl([part for name, value in pairs if value not in (None, "") for part in (html.Dt(name), html.Dd(value))])
+    return html.Dl(
+        [part for name, value in pairs if value not in (None, "") for part in (html.Dt(name), html.Dd(value))]
+    )
 
 
 def moment(when: datetime | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from dashboard.components.palette import sign
 
 _ROOFS = (("read", "dash"), ("copy", "solid"), ("write", "dot"))
 _INK = "#57606a"
+MOST_NAMES = 10
 
 
 @dataclass(frozen=True)
@@ -31,10 +33,26 @@ class RoofPoint:
 def roof(points: Sequence[RoofPoint], ceilings: dict[str, Any], dtype: str) -> Figure:
     """Points by implementation under bandwidth slopes and the matmul rate of the dtype."""
     names = sorted({point.implementation for point in points})
-    traces = _roofs(points, ceilings, dtype) + [_marks([p for p in points if p.implementation == name]) for name in names]
-    x = unit_axis("FLOP per byte", "")
-    x["tickformat"] = "~g"
-    return {"data": traces, "layout": layout(x, unit_axis("arithmetic rate", "FLOP/s"), 520)}
+    traces = _roofs(points, ceilings, dtype) + [
+        _marks([p for p in points if p.implementation == name]) for name in names
+    ]
+    x = unit_axis("FLOP per byte", "", [x for trace in traces for x in trace["x"]])
+    y = unit_axis("arithmetic rate", "FLOP/s", [y for trace in traces for y in trace["y"]])
+    return {"data": traces, "layout": layout(x, y, 540, annotations=_names(points))}
+
+
+def _names(points: Sequence[RoofPoint]) -> list[dict[str, Any]]:
+    """The operator over its fastest point, while there are few enough to read."""
+    fastest: dict[str, RoofPoint] = {}
+    for point in points:
+        if point.operator not in fastest or point.rate > fastest[point.operator].rate:
+            fastest[point.operator] = point
+    if len(fastest) > MOST_NAMES:
+        return []
+    return [
+        {"x": math.log10(p.intensity), "y": math.log10(p.rate), "text": name, "showarrow": False, "yshift": 14}
+        for name, p in fastest.items()
+    ]
 
 
 def _roofs(points: Sequence[RoofPoint], ceilings: dict[str, Any], dtype: str) -> list[Trace]:
@@ -48,21 +66,33 @@ def _roofs(points: Sequence[RoofPoint], ceilings: dict[str, Any], dtype: str) ->
             continue
         ridge = peak / bandwidth if peak else right
         end = min(max(ridge, left), max(right, ridge))
-        traces.append(_line(
-            [left, end], [left * bandwidth, end * bandwidth], dash, f"{kind} {numbers.quantity(bandwidth, 'B/s')}"
-        ))
+        traces.append(
+            _line(
+                [left, end], [left * bandwidth, end * bandwidth], dash, f"{kind} {numbers.quantity(bandwidth, 'B/s')}"
+            )
+        )
     if peak:
         fastest = max((ceilings.get(kind) or 0 for kind, _ in _ROOFS), default=0)
         start = peak / fastest if fastest else left
-        traces.append(_line(
-            [start, max(right, start * 4)], [peak, peak], "solid", f"{dtype} matmul {numbers.quantity(peak, 'FLOP/s')}"
-        ))
+        traces.append(
+            _line(
+                [start, max(right, start * 4)],
+                [peak, peak],
+                "solid",
+                f"{dtype} matmul {numbers.quantity(peak, 'FLOP/s')}",
+            )
+        )
     return traces
 
 
 def _line(x: list[float], y: list[float], dash: str, name: str) -> Trace:
     return {
-        "type": "scatter", "mode": "lines", "x": x, "y": y, "name": name, "hovertemplate": f"{name}<extra></extra>",
+        "type": "scatter",
+        "mode": "lines",
+        "x": x,
+        "y": y,
+        "name": name,
+        "hovertemplate": f"{name}<extra></extra>",
         "line": {"color": _INK, "dash": dash, "width": 1.5},
     }
 
@@ -70,13 +100,22 @@ def _line(x: list[float], y: list[float], dash: str, name: str) -> Trace:
 def _marks(points: list[RoofPoint]) -> Trace:
     drawn = sign(points[0].implementation)
     return {
-        "type": "scatter", "mode": "markers", "name": points[0].implementation,
-        "x": [point.intensity for point in points], "y": [point.rate for point in points],
-        "customdata": [point.href for point in points], "hovertemplate": "%{text}<extra></extra>",
+        "type": "scatter",
+        "mode": "markers",
+        "name": points[0].implementation,
+        "x": [point.intensity for point in points],
+        "y": [point.rate for point in points],
+        "customdata": [point.href for point in points],
+        "hovertemplate": "%{text}<extra></extra>",
         "text": [
             f"<b>{p.operator} {p.implementation}</b><br>{p.shape}<br>{numbers.quantity(p.rate, 'FLOP/s')}, "
             f"{numbers.quantity(p.traffic, 'B/s')}<br>{numbers.percent(p.share)} of its ceiling"
             for p in points
         ],
-        "marker": {"color": drawn.colour, "symbol": drawn.marker, "size": 8, "line": {"width": 0.5, "color": "#ffffff"}},
+        "marker": {
+            "color": drawn.colour,
+            "symbol": drawn.marker,
+            "size": 8,
+            "line": {"width": 0.5, "color": "#ffffff"},
+        },
     }

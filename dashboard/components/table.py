@@ -60,7 +60,10 @@ def table(
         {
             key: value
             for key, value in (
-                ("title", column.title), ("kind", column.kind), ("hint", column.hint), ("csv", column.csv),
+                ("title", column.title),
+                ("kind", column.kind),
+                ("hint", column.hint),
+                ("csv", column.csv),
                 ("large", column.large),
             )
             if value

@@ -13,6 +13,7 @@ from dashboard.regressions import Change
 from dashboard.store import Metric
 
 MOST_TICKS = 12
+WIDE = 20  # series further apart than this are drawn on a log scale
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,10 @@ def timeline(points: Sequence[CommitPoint], changes: Sequence[Change], metric: M
         traces.append(_line(own, unit))
     traces += [trace for change in changes if (trace := _mark(change, points, unit)) is not None]
     x = axis("commit", **_ticks(points))
-    y = unit_axis(metric.label, unit, log=False)
-    return {"data": traces, "layout": layout(x, {**y, "rangemode": "normal"}, shapes=_events(points))}
+    values = [point.value for point in points]
+    wide = min(values) > 0 and max(values) > WIDE * min(values)
+    y = unit_axis(metric.label, unit, values, log=wide)
+    return {"data": traces, "layout": layout(x, y, shapes=_events(points))}
 
 
 def _ticks(points: Sequence[CommitPoint]) -> dict[str, Any]:
@@ -54,7 +57,8 @@ def _ticks(points: Sequence[CommitPoint]) -> dict[str, Any]:
     step = max(1, -(-len(ordinals) // MOST_TICKS))
     shown = ordinals[::-1][::step][::-1]
     return {
-        "tickvals": shown, "ticktext": [f"{commits[o].commit[:8]}<br>{commits[o].when[:10]}" for o in shown],
+        "tickvals": shown,
+        "ticktext": [f"{commits[o].commit[:8]}<br>{commits[o].when[:10]}" for o in shown],
         "range": [ordinals[0] - 0.5, ordinals[-1] + 0.5],
     }
 
@@ -80,11 +84,19 @@ def _line(points: list[CommitPoint], unit: str) -> Trace:
         n = f" n={point.n}" if point.n else ""
         texts.append(
             f"<b>{point.label}</b><br>{point.commit[:12]} {point.when}<br>{numbers.quantity(point.value, unit)} "
-            f"{numbers.spread(point.value, point.low, point.high)}{n}" + "".join(f"<br>{event}" for event in point.events)
+            f"{numbers.spread(point.value, point.low, point.high)}{n}"
+            + "".join(f"<br>{event}" for event in point.events)
         )
     return {
-        "type": "scatter", "mode": "lines+markers", "name": points[0].label, "x": xs, "y": ys, "customdata": hrefs,
-        "text": texts, "hovertemplate": "%{text}<extra></extra>", "connectgaps": False,
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": points[0].label,
+        "x": xs,
+        "y": ys,
+        "customdata": hrefs,
+        "text": texts,
+        "hovertemplate": "%{text}<extra></extra>",
+        "connectgaps": False,
         "line": {"color": drawn.colour, "dash": drawn.dash, "width": 1.5},
         "marker": {"color": drawn.colour, "symbol": symbols, "size": 7 if len(points) <= 200 else 4},
     }
@@ -96,12 +108,19 @@ def _band(points: list[CommitPoint]) -> list[Trace]:
         return []
     colour = sign(points[0].implementation or points[0].label).colour
     xs = [point.ordinal for point in known]
-    return [{
-        "type": "scatter", "mode": "lines", "x": xs + xs[::-1],
-        "y": [point.high for point in known] + [point.low for point in known][::-1], "fill": "toself",
-        "fillcolor": f"{colour}33", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False,
-        "legendgroup": points[0].label,
-    }]
+    return [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": xs + xs[::-1],
+            "y": [point.high for point in known] + [point.low for point in known][::-1],
+            "fill": "toself",
+            "fillcolor": f"{colour}33",
+            "line": {"width": 0},
+            "hoverinfo": "skip",
+            "showlegend": False,
+        }
+    ]
 
 
 def _mark(change: Change, points: Sequence[CommitPoint], unit: str) -> Trace | None:
@@ -115,19 +134,35 @@ def _mark(change: Change, points: Sequence[CommitPoint], unit: str) -> Trace | N
     left, right = (before[0] if before else at.ordinal), after[-1]
     drawn = sign(change.implementation or change.environment)
     word = "worse" if change.worse > 0 else "better"
-    text = f"<b>change point</b> {numbers.percent(abs(change.worse))} {word}<br>" \
+    text = (
+        f"<b>change point</b> {numbers.percent(abs(change.worse))} {word}<br>"
         f"{numbers.quantity(change.before, unit)} → {numbers.quantity(change.after, unit)}"
+    )
     return {
-        "type": "scatter", "mode": "lines", "x": [left, at.ordinal - 0.5, at.ordinal - 0.5, right],
-        "y": [change.before, change.before, change.after, change.after], "text": text, "hoverinfo": "text",
-        "line": {"color": drawn.colour, "width": 3}, "opacity": 0.55, "showlegend": False, "name": "level",
+        "type": "scatter",
+        "mode": "lines",
+        "x": [left, at.ordinal - 0.5, at.ordinal - 0.5, right],
+        "y": [change.before, change.before, change.after, change.after],
+        "text": text,
+        "hoverinfo": "text",
+        "line": {"color": drawn.colour, "width": 3},
+        "opacity": 0.55,
+        "showlegend": False,
+        "name": "level",
     }
 
 
 def _events(points: Sequence[CommitPoint]) -> list[dict[str, Any]]:
     at = sorted({point.ordinal for point in points if any(e.startswith("environment") for e in point.events)})
     return [
-        {"type": "line", "x0": x - 0.5, "x1": x - 0.5, "yref": "paper", "y0": 0, "y1": 1,
-         "line": {"dash": "dot", "width": 1.5, "color": "#8C6D31"}}
+        {
+            "type": "line",
+            "x0": x - 0.5,
+            "x1": x - 0.5,
+            "yref": "paper",
+            "y0": 0,
+            "y1": 1,
+            "line": {"dash": "dot", "width": 1.5, "color": "#8C6D31"},
+        }
         for x in at
     ]

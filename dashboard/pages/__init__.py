@@ -18,8 +18,15 @@ from dashboard.pages.page import Page
 PAGES: dict[str, Page] = {
     page.name: page
     for page in (
-        overview.PAGE, operator.PAGE, history.PAGE, compare.PAGE, roofline.PAGE, regressions.PAGE, claims.PAGE,
-        data.PAGE, samples.PAGE,
+        overview.PAGE,
+        operator.PAGE,
+        history.PAGE,
+        compare.PAGE,
+        roofline.PAGE,
+        regressions.PAGE,
+        claims.PAGE,
+        data.PAGE,
+        samples.PAGE,
     )
 }
 

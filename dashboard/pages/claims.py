@@ -23,8 +23,11 @@ def draw(state: State, view: View | None, frames: Frames, repository: Path) -> l
     if not path.is_file():
         return [
             html.H1("Claims"),
-            empty("No claims ledger", f"{LEDGER} does not exist in {repository}.",
-                  "It lists published figures; each is shown beside what was measured here."),
+            empty(
+                "No claims ledger",
+                f"{LEDGER} does not exist in {repository}.",
+                "It lists published figures; each is shown beside what was measured here.",
+            ),
         ]
     try:
         ledger = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -9,10 +9,10 @@ import polars as pl
 from dash import html
 
 from dashboard.components import numbers, table
-from dashboard.components.controls import select, tabs
+from dashboard.components.controls import choices, select
 from dashboard.components.dumbbell import ratio_strip
 from dashboard.components.figure import chart
-from dashboard.components.parts import empty, panel, short, tile
+from dashboard.components.parts import empty, short, tile
 from dashboard.pages.page import Page, simple
 from dashboard.store import queries
 from dashboard.view import View, device_label, machine_details, machine_names
@@ -23,25 +23,29 @@ CONTROLS = ("machine", "project", "metric", "dtype")
 
 
 def draw(view: View) -> list[Any]:
-    axis = view.state.get("axis", "commit" if view.ours else "commit")
+    axis = view.state.get("axis", "commit")
     axes = [pair for pair in AXES if view.ours or pair[0] != "implementation"]
     if axis not in dict(axes):
         axis = "commit"
     options = _options(view, axis)
     if len(options) < 2:
         return [
-            html.H1("Compare"), tabs(view.state, "axis", axes, axis, "commit"),
-            empty("Nothing to compare", f"These results hold {len(options)} {axis}{'s' if len(options) != 1 else ''}; two "
-                  "are needed."),
+            html.H1("Compare"),
+            choices(view.state, "axis", axes, axis, "commit"),
+            empty(
+                "Nothing to compare",
+                f"These results hold {len(options)} {axis}{'s' if len(options) != 1 else ''}; two are needed.",
+            ),
         ]
     left, right = _sides(view, axis, [value for value, _ in options])
     both = _both(view, axis, left, right)
     return [
         html.Div([html.H1("Compare"), _operator_note(view)], className="title"),
-        tabs(view.state, "axis", axes, axis, "commit"),
+        choices(view.state, "axis", axes, axis, "commit"),
         html.Div(
             [
-                select("left", "From", options, left), select("right", "To", options, right),
+                select("left", "From", options, left),
+                select("right", "To", options, right),
                 html.A("swap", href=view.state.here(left=right, right=left), className="chip"),
                 _significance(view),
             ],
@@ -55,15 +59,19 @@ def _operator_note(view: View) -> html.P:
     asked = view.state.get("operator")
     if not asked:
         return html.P(view.metric.label, className="note")
-    return html.P([f"{view.metric.label}, {asked} only · ", html.A("all operators", href=view.state.here(operator=None))],
-                  className="note")
+    return html.P(
+        [f"{view.metric.label}, {asked} only · ", html.A("all operators", href=view.state.here(operator=None))],
+        className="note",
+    )
 
 
 def _significance(view: View) -> html.A:
     on = view.state.get("only") == "significant"
     return html.A(
-        "significant only", href=view.state.here(only=None if on else "significant"),
-        className="chip" if on else "chip off", **({"aria-current": "true"} if on else {}),
+        "significant only",
+        href=view.state.here(only=None if on else "significant"),
+        className="chip" if on else "chip off",
+        **({"aria-current": "true"} if on else {}),
     )
 
 
@@ -81,11 +89,15 @@ def _commits(view: View) -> list[tuple[str, str]]:
     rows = (
         view.frames.of(view.machine, view.project)
         .filter(pl.col("commit").cast(pl.String) != "")
-        .group_by("commit").agg(pl.coalesce("commit_time", "started").max().alias("at"))
-        .sort("at", descending=True).to_dicts()
+        .group_by("commit")
+        .agg(pl.coalesce("commit_time", "started").max().alias("at"))
+        .sort("at", descending=True)
+        .to_dicts()
     )
-    return [(row["commit"], f"{short(row['commit'])} · {row['at']:%Y-%m-%d}" if row["at"] else short(row["commit"]))
-            for row in rows]
+    return [
+        (row["commit"], f"{short(row['commit'])} · {row['at']:%Y-%m-%d}" if row["at"] else short(row["commit"]))
+        for row in rows
+    ]
 
 
 def _sides(view: View, axis: str, values: list[str]) -> tuple[str, str]:
@@ -123,8 +135,13 @@ def _both(view: View, axis: str, left: str, right: str) -> queries.Comparison:
 def _result(view: View, axis: str, left: str, right: str, both: queries.Comparison) -> list[Any]:
     frame = both.frame.filter(pl.col("ratio").is_finite() & (pl.col("ratio") > 0))
     if frame.is_empty():
-        return [empty("No case in common", f"{both.only_left} cases are only in {_name(axis, left)}, {both.only_right} only "
-                      f"in {_name(axis, right)}.")]
+        return [
+            empty(
+                "No case in common",
+                f"{both.only_left} cases are only in {_name(axis, left)}, {both.only_right} only "
+                f"in {_name(axis, right)}.",
+            )
+        ]
     intervals = frame.get_column("significant").null_count() < frame.height
     shown = frame.filter(pl.col("significant")) if view.state.get("only") == "significant" and intervals else frame
     mean = math.exp(float(frame.get_column("ratio").log().mean()))  # type: ignore[arg-type]
@@ -135,11 +152,19 @@ def _result(view: View, axis: str, left: str, right: str, both: queries.Comparis
     return [
         html.Div(
             [
-                tile("Geometric mean", numbers.times(mean), f"{_name(axis, right)} over {_name(axis, left)}, "
-                     f"{frame.height} cases in both", tone="good" if mean > 1.005 else "bad" if mean < 0.995 else ""),
-                tile("Better", str(better), what), tile("Worse", str(worse), what, tone="bad" if worse else ""),
-                tile("Not compared", str(both.only_left + both.only_right),
-                     f"{both.only_left} only on the left, {both.only_right} only on the right"),
+                tile(
+                    "Geometric mean",
+                    numbers.times(mean),
+                    f"{_name(axis, right)} over {_name(axis, left)}, {frame.height} cases in both",
+                    tone="good" if mean > 1.005 else "bad" if mean < 0.995 else "",
+                ),
+                tile("Better", str(better), what),
+                tile("Worse", str(worse), what, tone="bad" if worse else ""),
+                tile(
+                    "Not compared",
+                    str(both.only_left + both.only_right),
+                    f"{both.only_left} only on the left, {both.only_right} only on the right",
+                ),
             ],
             className="tiles",
         ),
@@ -157,21 +182,32 @@ def _warning(axis: str, left: str, right: str, view: View) -> html.P | None:
         kinds = [device_label(machine_details(view.frames, name)) for name in (left, right)]
         return html.P(f"{left} is a {kinds[0]}; {right} is a {kinds[1]}.", className="notice")
     if axis == "commit":
-        return html.P("Stored runs of two commits were hours apart: differences of 1–2 % may be the machine's. "
-                      "The gate alternates the two in one process.", className="note")
+        return html.P(
+            "Stored runs of two commits were hours apart: differences of 1–2 % may be the machine's. "
+            "The gate alternates the two in one process.",
+            className="note",
+        )
     return None
 
 
 def _drawn(view: View, axis: str, left: str, right: str, frame: pl.DataFrame) -> Any:
-    labels = [c for c in ("machine", "operator", "implementation", "dtype", "shape") if c in frame.columns and c != axis]
-    named = frame.with_columns(pl.concat_str([pl.col(c).cast(pl.String) for c in labels if c != "machine"], separator=" ")
-                               .str.strip_chars().alias("label"))
+    labels = [
+        c for c in ("machine", "operator", "implementation", "dtype", "shape") if c in frame.columns and c != axis
+    ]
+    named = frame.with_columns(
+        pl.concat_str([pl.col(c).cast(pl.String) for c in labels if c != "machine"], separator=" ")
+        .str.strip_chars()
+        .alias("label")
+    )
     ordered = named.with_columns(pl.col("ratio").log().abs().alias("size")).sort("size", descending=True)
     rows = ordered.to_dicts()
     unit = view.unit if view.metric.name != "value" else str(rows[0].get("unit") or "")
     for row in rows:
         row["href"] = view.state.to(
-            "history", operator=row["operator"], dtype=row.get("dtype"), shape=row.get("shape"),
+            "history",
+            operator=row["operator"],
+            dtype=row.get("dtype"),
+            shape=row.get("shape"),
             show=row.get("implementation") if axis != "implementation" else f"{left}~{right}",
         )
     columns = [
@@ -185,7 +221,9 @@ def _drawn(view: View, axis: str, left: str, right: str, frame: pl.DataFrame) ->
     twin = [{**row, "apart": words[row["significant"]]} for row in rows]
     figure = ratio_strip(rows[:DRAWN], _name(axis, left), _name(axis, right), lambda v: view.show(v, unit))
     return chart(
-        "compare", f"{_name(axis, right)} over {_name(axis, left)}: {view.metric.label.lower()}", figure,
+        "compare",
+        f"{_name(axis, right)} over {_name(axis, left)}: {view.metric.label}",
+        figure,
         table.table("compare", columns, twin),
         "One mark a case, on a log2 scale; right of 1× the right side is better. Filled: the 99 % intervals are apart."
         + (f" The {DRAWN} largest of {len(rows)} are drawn, all are in the table." if len(rows) > DRAWN else ""),

@@ -10,12 +10,12 @@ import polars as pl
 from dash import html
 
 from dashboard.components import table
-from dashboard.components.controls import tabs
+from dashboard.components.controls import choices
 from dashboard.components.parts import definitions, empty, moment, panel, short
 from dashboard.frames import Frames
 from dashboard.pages.page import Page
 from dashboard.state import State
-from dashboard.view import View, device_label, is_cpu
+from dashboard.view import View, device_label
 
 STATUSES = (("missing", "failed and skipped"), ("failed", "failed"), ("skipped", "skipped"), ("unstable", "≈ unstable"))
 
@@ -35,7 +35,8 @@ def _problems(problems: pl.DataFrame) -> html.Section:
         return panel("Files that could not be read", html.P("None: every file was read."))
     columns = [table.text("File", "file"), table.text("Reason", "reason")]
     return panel(
-        f"Files that could not be read: {problems.height}", table.table("problems", columns, problems.to_dicts()),
+        f"Files that could not be read: {problems.height}",
+        table.table("problems", columns, problems.to_dicts()),
         note="Everything else is shown. A file is read again as soon as it changes.",
     )
 
@@ -43,13 +44,18 @@ def _problems(problems: pl.DataFrame) -> html.Section:
 def _machines(frames: Frames, view: View) -> html.Section:
     columns = [
         table.link("Machine", "machine", lambda r: view.state.to("", machine=r["machine"])),
-        table.text("Device", "device"), table.number("Runs", "runs", str), table.number("Measurements", "rows", str),
-        table.text("First", "since"), table.text("Last", "until"),
+        table.text("Device", "device"),
+        table.number("Runs", "runs", str),
+        table.number("Measurements", "rows", str),
+        table.text("First", "since"),
+        table.text("Last", "until"),
     ]
     rows = []
     for row in frames.snapshot.machines.to_dicts():
         details = json.loads(row["details"]) if row["details"] else {}
-        rows.append({**row, "device": device_label(details), "since": moment(row["first"]), "until": moment(row["last"])})
+        rows.append(
+            {**row, "device": device_label(details), "since": moment(row["first"]), "until": moment(row["last"])}
+        )
     return panel("Machines", table.table("machines", columns, rows))
 
 
@@ -57,23 +63,28 @@ def _missing(view: View) -> html.Section:
     kind = view.state.get("status", "missing")
     latest = view.latest()
     wanted = {
-        "missing": pl.col("status") != "ok", "failed": pl.col("status") == "failed",
-        "skipped": pl.col("status") == "skipped", "unstable": pl.col("unstable").cast(pl.String) != "",
+        "missing": pl.col("status") != "ok",
+        "failed": pl.col("status") == "failed",
+        "skipped": pl.col("status") == "skipped",
+        "unstable": pl.col("unstable").cast(pl.String) != "",
     }
     rows = latest.filter(wanted.get(kind, wanted["missing"]))
     columns = [
         table.link("Operator", "operator", lambda r: view.state.to("operator", operator=r["operator"])),
-        table.text("Implementation", "implementation"), table.text("Dtype", "dtype"), table.text("Shape", "shape"),
-        table.text("Status", "status"), table.text("Failure", "failure"), table.text("Reason", "why"),
+        table.text("Implementation", "implementation"),
+        table.text("Dtype", "dtype"),
+        table.text("Shape", "shape"),
+        table.text("Status", "status"),
+        table.text("Failure", "failure"),
+        table.text("Reason", "why"),
         table.text("Commit", "short"),
     ]
-    shown = [
-        {**row, "why": row["reason"] or row["unstable"], "short": short(row["commit"])} for row in rows.to_dicts()
-    ]
+    shown = [{**row, "why": row["reason"] or row["unstable"], "short": short(row["commit"])} for row in rows.to_dicts()]
     return panel(
         f"Missing: {rows.height} of {latest.height} series of {view.machine}",
-        tabs(view.state, "status", list(STATUSES), kind, "missing"),
-        table.table("missing", columns, shown), note="The newest state of every series, with the reason.",
+        choices(view.state, "status", list(STATUSES), kind, "missing"),
+        table.table("missing", columns, shown),
+        note="The newest state of every series, with the reason.",
     )
 
 
@@ -81,7 +92,9 @@ def _environments(view: View) -> html.Section:
     """One column an environment that was ever used, newest first; only fields that differ are told apart."""
     runs = view.frames.snapshot.runs.filter((pl.col("machine") == view.machine) & (pl.col("project") == view.project))
     newest = (
-        runs.sort("started", descending=True, nulls_last=True).unique("details", keep="first", maintain_order=True).head(6)
+        runs.sort("started", descending=True, nulls_last=True)
+        .unique("details", keep="first", maintain_order=True)
+        .head(6)
     )
     rows = [(row, json.loads(row["details"]) if row["details"] else {}) for row in newest.to_dicts()]
     rows = [(row, details) for row, details in rows if isinstance(details, dict)]
@@ -95,9 +108,9 @@ def _environments(view: View) -> html.Section:
         {"until": f"{moment(row['started'])} · {short(row['commit'])}", **{n: str(d.get(n, "")) for n in changed}}
         for row, d in rows
     ]
-    device = "CPU" if is_cpu(view.device) else "GPU"
     return panel(
-        "Environments", definitions([("device", device), *((name, str(current.get(name, ""))) for name in names)]),
+        "Environments",
+        definitions([(name, str(current.get(name, ""))) for name in names]),
         html.H3("Changes") if changed else None,
         table.table("environments", columns, history) if changed else html.P("It has not changed."),
         note="Of the newest run. A changed environment does not split a series; the history marks it.",
@@ -109,14 +122,23 @@ def _runs(view: View) -> html.Section:
         (pl.col("machine") == view.machine) & (pl.col("project") == view.project)
     ).sort("started", descending=True, nulls_last=True)
     columns = [
-        table.text("Run", "run_id"), table.text("Operator", "operator"), table.text("Commit", "short"),
-        table.text("Committed", "when"), table.text("Tree", "tree"), table.text("Tier", "tier"),
-        table.number("Rows", "rows", str), table.number("Sweep", "seconds", lambda s: f"{s:.0f} s"),
+        table.text("Run", "run_id"),
+        table.text("Operator", "operator"),
+        table.text("Commit", "short"),
+        table.text("Committed", "when"),
+        table.text("Tree", "tree"),
+        table.text("Tier", "tier"),
+        table.number("Rows", "rows", str),
+        table.number("Sweep", "seconds", lambda s: f"{s:.0f} s"),
         table.text("File", "source"),
     ]
     rows = [
-        {**row, "short": short(row["commit"]), "when": moment(row["commit_time"]),
-         "tree": "dirty" if row["dirty"] else "clean"}
+        {
+            **row,
+            "short": short(row["commit"]),
+            "when": moment(row["commit_time"]),
+            "tree": "dirty" if row["dirty"] else "clean",
+        }
         for row in runs.to_dicts()
     ]
     return panel(f"Runs of {view.machine}", table.table("runs", columns, rows))

@@ -30,23 +30,38 @@ def benchmark(view: View, name: str) -> list[Any]:
         *(table.text(key, f"facet {key}") for key in names),
         *([table.text("Environment", "environment")] if len(environments) > 1 else []),
         table.number("Value", view.metric.name, lambda v: view.show(v, unit), csv=f"value_{unit}"),
-        table.text("99 % interval", "interval"), table.text("Status", "state"), table.text("Commit", "short"),
-        table.link("History", "open", lambda r: view.state.to("history", operator=name, shape=r["shape"],
-                                                              show=r["environment"])),
+        table.text("99 % interval", "interval"),
+        table.text("Status", "state"),
+        table.text("Commit", "short"),
+        table.link(
+            "History",
+            "open",
+            lambda r: view.state.to("history", operator=name, shape=r["shape"], show=r["environment"]),
+        ),
     ]
     full = [
         {
-            **row, **{f"facet {key}": str(facet.get(key, "")) for key in names}, "open": "history",
+            **row,
+            **{f"facet {key}": str(facet.get(key, "")) for key in names},
+            "open": "history",
             "interval": numbers.spread(row[view.metric.name], row.get(view.metric.low), row.get(view.metric.high)),
-            "short": short(row["commit"]), "state": row["status"] + (f": {row['reason']}" if row["reason"] else ""),
+            "short": short(row["commit"]),
+            "state": row["status"] + (f": {row['reason']}" if row["reason"] else ""),
         }
         for row, facet in zip(rows, facets, strict=True)
     ]
     twin = table.table(name, columns, full)
     drawn = _drawn(view, name, rows, facets, names, unit)
     return [
-        html.Div([html.H1(name), html.P(f"{len(rows)} combinations of {len(names)} parameters, in "
-                                        f"{unit or 'no unit'}", className="note")], className="title"),
+        html.Div(
+            [
+                html.H1(name),
+                html.P(
+                    f"{len(rows)} combinations of {len(names)} parameters, in {unit or 'no unit'}", className="note"
+                ),
+            ],
+            className="title",
+        ),
         drawn if drawn is not None else empty("No values", "No combination has a finite value."),
         panel("All combinations", twin),
     ]
@@ -62,23 +77,33 @@ def _drawn(
 ) -> Any:
     along = view.state.get("along")
     if along not in names:
-        along = next((key for key in names if all(_number(f.get(key)) is not None for f in facets)), names[0] if names else "")
+        along = next(
+            (key for key in names if all(_number(f.get(key)) is not None for f in facets)), names[0] if names else ""
+        )
     points = []
     for row, facet in zip(rows, facets, strict=True):
         value = row[view.metric.name]
         if value is None or not math.isfinite(value):
             continue
         rest = ", ".join(f"{key}={facet[key]}" for key in names if key != along and key in facet)
-        line = " · ".join(part for part in (row["environment"] if len({r["environment"] for r in rows}) > 1 else "", rest) if part)
+        line = " · ".join(
+            part for part in (row["environment"] if len({r["environment"] for r in rows}) > 1 else "", rest) if part
+        )
         href = view.state.to("history", operator=name, shape=row["shape"], show=row["environment"])
-        points.append(FacetPoint(line or name, facet.get(along, ""), value, row.get(view.metric.low),
-                                 row.get(view.metric.high), href))
+        points.append(
+            FacetPoint(
+                line or name, facet.get(along, ""), value, row.get(view.metric.low), row.get(view.metric.high), href
+            )
+        )
     if not points:
         return None
     lines = list(dict.fromkeys(point.line for point in points))
     kept = [point for point in points if point.line in lines[:MOST_LINES]]
-    columns = [table.text("Line", "line"), table.text(along or "case", "at"),
-               table.number("Value", "value", lambda v: view.show(v, unit))]
+    columns = [
+        table.text("Line", "line"),
+        table.text(along or "case", "at"),
+        table.number("Value", "value", lambda v: view.show(v, unit)),
+    ]
     twin = table.table(f"{name}-drawn", columns, [{"line": p.line, "at": str(p.at), "value": p.value} for p in points])
     figure = by_parameter(kept, along or "benchmark", view.metric.label, unit)
     note = f"The first {MOST_LINES} of {len(lines)} lines; the table has all." if len(lines) > MOST_LINES else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
@@ -34,15 +35,22 @@ def draw(view: View) -> list[Any]:
     if chosen:
         series = series.filter(_label().is_in(chosen))
     framed = queries.history(
-        series, view.frames.snapshot.runs.filter((pl.col("machine") == view.machine) & (pl.col("project") == view.project))
+        series,
+        view.frames.snapshot.runs.filter((pl.col("machine") == view.machine) & (pl.col("project") == view.project)),
     )
     ok = framed.filter(pl.col(view.metric.name).is_finite()).with_columns(_label().alias("label"))
     changes = [c for c in changes_of(view) if (c.operator, c.dtype, c.shape) == (operator, dtype, shape)]
     return [
-        html.Div([html.H1(f"History of {operator}"), html.P(f"{dtype} {shape}".strip(), className="note")], className="title"),
+        html.Div(
+            [html.H1(f"History of {operator}"), html.P(f"{dtype} {shape}".strip(), className="note")], className="title"
+        ),
         html.Div([_dtype_and_shape(view, shapes, dtype, shape)], className="bar"),
         implementation_chips(view.state, names) if len(names) > 1 else None,
-        _panel(view, ok, changes) if ok.height else empty("No values", f"No {view.metric.label.lower()} was measured here."),
+        *(
+            _panel(view, ok, changes)
+            if ok.height
+            else [empty("No values", f"{view.metric.label} was not measured here.")]
+        ),
         _unmeasured(framed, view),
     ]
 
@@ -80,7 +88,7 @@ def _dtype_and_shape(view: View, shapes: list[tuple[str, str]], dtype: str, shap
     return select("shape", "Case" if view.ours else "Parameters", options, shape)
 
 
-def _panel(view: View, ok: pl.DataFrame, changes: list[Change]) -> html.Div:
+def _panel(view: View, ok: pl.DataFrame, changes: list[Change]) -> list[Any]:
     rows = ok.sort("ordinal").to_dicts()
     points = [_point(view, row) for row in rows]
     unit = view.unit if view.metric.name != "value" else str(rows[0]["unit"] or "")
@@ -88,28 +96,38 @@ def _panel(view: View, ok: pl.DataFrame, changes: list[Change]) -> html.Div:
     drawn = [c for c in changes if c.implementation in names or c.environment in names]
     figure = timeline(points, drawn, view.metric, unit)
     columns = [
-        table.text("Series", "label"), table.number("#", "ordinal", str), table.text("Commit", "short"),
+        table.text("Series", "label"),
+        table.number("#", "ordinal", str),
+        table.text("Commit", "short"),
         table.text("Committed", "when"),
         table.number(view.metric.label, view.metric.name, lambda v: view.show(v, unit)),
-        table.text("99 % interval", "interval"), table.number("n", "n", str), table.text("What changed", "event"),
+        table.text("99 % interval", "interval"),
+        table.number("n", "n", str),
+        table.text("What changed", "event"),
         table.link("Samples", "open", lambda r: _link(view, r)),
     ]
     twin = [
         {
-            **row, "short": short(row["commit"]), "when": moment(row["commit_time"] or row["started"]), "open": "open",
+            **row,
+            "short": short(row["commit"]),
+            "when": moment(row["commit_time"] or row["started"]),
+            "open": "open",
             "interval": numbers.spread(row[view.metric.name], row.get(view.metric.low), row.get(view.metric.high)),
             "event": "; ".join(point.events),
         }
         for row, point in zip(rows, points, strict=True)
     ]
-    return html.Div([
+    return [
         chart(
-            "history", f"{view.metric.label} by commit", figure, table.table("history", columns, twin, (1, -1)),
-            "Commits in order, oldest left. Bands are 99 % intervals of the median, steps the levels between change points; "
-            "a dotted line is a changed environment, a gap a changed case. A point opens its samples.",
+            "history",
+            f"{view.metric.label} by commit",
+            figure,
+            table.table("history", columns, twin, (1, -1)),
+            "Commits in order, oldest left. Bands are 99 % intervals of the median, steps the levels between "
+            "change points; a dotted line is a changed environment, a gap a changed case. A point opens its samples.",
         ),
         _change_list(view, drawn),
-    ])
+    ]
 
 
 def _point(view: View, row: dict[str, Any]) -> CommitPoint:
@@ -119,16 +137,31 @@ def _point(view: View, row: dict[str, Any]) -> CommitPoint:
     if row["case_changed"]:
         events.append("case changed: a new series")
     return CommitPoint(
-        row["label"], row["ordinal"], row[view.metric.name], row.get(view.metric.low), row.get(view.metric.high),
-        row["commit"] or "", moment(row["commit_time"] or row["started"]), row["n"], _link(view, row), tuple(events),
-        bool(row["case_changed"]), bool(row["unstable"]), row["implementation"] or "",
+        row["label"],
+        row["ordinal"],
+        row[view.metric.name],
+        row.get(view.metric.low),
+        row.get(view.metric.high),
+        row["commit"] or "",
+        moment(row["commit_time"] or row["started"]),
+        row["n"],
+        _link(view, row),
+        tuple(events),
+        bool(row["case_changed"]),
+        bool(row["unstable"]),
+        row["implementation"] or "",
     )
 
 
-def _link(view: View, row: dict[str, Any]) -> str:
+def _link(view: View, row: Mapping[str, Any]) -> str:
     return view.state.to(
-        "samples", operator=row["operator"], implementation=row["implementation"], dtype=row["dtype"], shape=row["shape"],
-        run=row["run_id"], environment=row["environment"],
+        "samples",
+        operator=row["operator"],
+        implementation=row["implementation"],
+        dtype=row["dtype"],
+        shape=row["shape"],
+        run=row["run_id"],
+        environment=row["environment"],
     )
 
 
@@ -138,13 +171,19 @@ def _change_list(view: View, changes: list[Change]) -> html.Section:
     columns = [
         table.text("Series", "implementation"),
         table.number("Change", "change", lambda v: numbers.percent(v, signed=True), hint="above 0: worse"),
-        table.number("Before", "before", view.show), table.number("After", "after", view.show),
-        table.link("Commits", "range", lambda r: r["href"]), table.text("State", "state"),
+        table.number("Before", "before", view.show),
+        table.number("After", "after", view.show),
+        table.link("Commits", "range", lambda r: r["href"]),
+        table.text("State", "state"),
     ]
     rows = [
         {
-            "implementation": c.implementation or c.environment, "change": c.worse, "before": c.before, "after": c.after,
-            "range": f"{short(c.last_good)} → {short(c.commit)}", "state": "provisional" if c.provisional else "settled",
+            "implementation": c.implementation or c.environment,
+            "change": c.worse,
+            "before": c.before,
+            "after": c.after,
+            "range": f"{short(c.last_good)} → {short(c.commit)}",
+            "state": "provisional" if c.provisional else "settled",
             "href": view.state.to("compare", axis="commit", left=c.last_good, right=c.commit, operator=c.operator),
         }
         for c in changes
@@ -157,8 +196,12 @@ def _unmeasured(framed: pl.DataFrame, view: View) -> html.Section | None:
     if bad.is_empty():
         return None
     columns = [
-        table.text("Series", "label"), table.number("#", "ordinal", str), table.text("Commit", "commit"),
-        table.text("Status", "status"), table.text("Failure", "failure"), table.text("Reason", "reason"),
+        table.text("Series", "label"),
+        table.number("#", "ordinal", str),
+        table.text("Commit", "commit"),
+        table.text("Status", "status"),
+        table.text("Failure", "failure"),
+        table.text("Reason", "reason"),
     ]
     return panel("Not measured", table.table("not-measured", columns, bad.to_dicts()))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
@@ -60,7 +61,11 @@ def _ordered(speedups: pl.DataFrame, view: View) -> list[str]:
 
 def _shown(speedups: pl.DataFrame, view: View) -> pl.DataFrame:
     chosen = view.state.many("show")
-    kept = speedups.filter(pl.col("implementation").cast(pl.String).is_in([*chosen, view.baseline])) if chosen else speedups
+    kept = (
+        speedups.filter(pl.col("implementation").cast(pl.String).is_in([*chosen, view.baseline]))
+        if chosen
+        else speedups
+    )
     return kept if kept.height else speedups
 
 
@@ -77,25 +82,34 @@ def _tiles(view: View, operator: str, speedups: pl.DataFrame) -> html.Div:
     first = max(full, key=lambda row: row["geomean"], default=None)
     best = _winners(view, operator, speedups)
     wins = best.group_by("implementation").len("wins").sort("wins", "implementation", descending=True).to_dicts()
-    regressions = [r for r in open_regressions(view) if r.operator == operator]
+    regressions = [g for g in open_regressions(view) if g.first.operator == operator]
     return html.Div(
         [
             tile(
-                "Best over all cases", first["implementation"] if first else "–",
-                f"{numbers.times(first['geomean'])} over {view.baseline}, geometric mean of {first['k']} of {cases} cases"
-                if first else "no implementation beside the baseline has a value", tone="good" if first else "",
+                "Best over all cases",
+                first["implementation"] if first else "–",
+                f"{numbers.times(first['geomean'])} over {view.baseline}, geometric mean of "
+                f"{first['k']} of {cases} cases"
+                if first
+                else "no implementation beside the baseline has a value",
+                tone="good" if first else "",
             ),
             tile(
-                "Most often fastest", wins[0]["implementation"] if wins else "–",
+                "Most often fastest",
+                wins[0]["implementation"] if wins else "–",
                 "; ".join(f"{row['implementation']} {row['wins']}" for row in wins[:4]) + f" of {best.height} cases",
             ),
             tile(
-                "Open regressions", str(len(regressions)),
-                "; ".join(sorted({r.implementation for r in regressions})) or "none known",
-                view.state.to("regressions", operator=operator), "bad" if regressions else "",
+                "Open regressions",
+                str(len(regressions)),
+                "; ".join(f"{g.first.implementation} {numbers.percent(g.worse, signed=True)}" for g in regressions)
+                or "none known",
+                view.state.to("regressions", operator=operator),
+                "bad" if regressions else "",
             ),
             tile(
-                "Failed", str(speedups.filter(pl.col("status") == "failed").height),
+                "Failed",
+                str(speedups.filter(pl.col("status") == "failed").height),
                 f"{speedups.filter(pl.col('status') == 'skipped').height} skipped of {speedups.height} measurements",
             ),
         ],
@@ -114,9 +128,9 @@ def _case_name(row: dict[str, Any], view: View) -> str:
 def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
     """Cases by dtype, then by size; a case whose rows were all skipped has no size and goes last."""
     size = pl.col("bytes").max().over("dtype", "shape").fill_null(math.inf)
-    return frame.with_columns(size.alias("case_size"), pl.col("dtype").cast(pl.String), pl.col("shape").cast(pl.String)).sort(
-        "dtype", "case_size", "shape"
-    )
+    return frame.with_columns(
+        size.alias("case_size"), pl.col("dtype").cast(pl.String), pl.col("shape").cast(pl.String)
+    ).sort("dtype", "case_size", "shape")
 
 
 def _cases(view: View, operator: str, shown: pl.DataFrame) -> html.Section:
@@ -129,7 +143,8 @@ def _cases(view: View, operator: str, shown: pl.DataFrame) -> html.Section:
             name = _case_name(row, view)
             best[name] = better(best.get(name, value), value)
     cells = {
-        (_case_name(row, view), row["implementation"]): _cell(view, row, best.get(_case_name(row, view))) for row in rows
+        (_case_name(row, view), row["implementation"]): _cell(view, row, best.get(_case_name(row, view)))
+        for row in rows
     }
     names = list(dict.fromkeys(name for name, _ in cells))
     by_name = {_case_name(row, view): row for row in rows}
@@ -138,19 +153,25 @@ def _cases(view: View, operator: str, shown: pl.DataFrame) -> html.Section:
         for name in names
     ]
     return panel(
-        f"{view.metric.label} by case", matrix(f"{operator}: {view.metric.label} by case", "Case", heads,
-                                               _ordered(shown, view), cells), legend(),
+        f"{view.metric.label} by case",
+        matrix(f"{operator}: {view.metric.label} by case", "Case", heads, _ordered(shown, view), cells),
+        legend(),
         html.Details([html.Summary("Table and CSV"), _twin(view, operator, rows)], id="twin-cases"),
-        note=f"Median with half its 99 % interval; colour and second line: speedup over {view.baseline}. A cell opens the "
-        "samples, a case its history.",
+        note=f"Median with half its 99 % interval; colour and second line: speedup over {view.baseline}. A cell opens "
+        "the samples, a case its history.",
     )
 
 
-def samples_link(view: View, row: dict[str, Any]) -> str:
+def samples_link(view: View, row: Mapping[str, Any]) -> str:
     """The samples of one measurement."""
     return view.state.to(
-        "samples", operator=row["operator"], implementation=row["implementation"], dtype=row["dtype"], shape=row["shape"],
-        run=row["run_id"], environment=row["environment"],
+        "samples",
+        operator=row["operator"],
+        implementation=row["implementation"],
+        dtype=row["dtype"],
+        shape=row["shape"],
+        run=row["run_id"],
+        environment=row["environment"],
     )
 
 
@@ -160,15 +181,19 @@ def _cell(view: View, row: dict[str, Any], best: float | None) -> MatrixCell:
     if row["status"] == "skipped":
         return MatrixCell("skipped", "skipped", href=href, hint=f"{where}: skipped, {row['reason']}")
     if row["status"] == "failed":
-        return MatrixCell(f"✕ {row['failure']}", "failed", href=href, hint=f"{where}: {row['failure']}: {row['reason']}")
+        return MatrixCell(
+            f"✕ {row['failure']}", "failed", href=href, hint=f"{where}: {row['failure']}: {row['reason']}"
+        )
     value = row[view.metric.name]
     if value is None:
-        return MatrixCell("–", "ok", href=href, hint=f"{where}: no {view.metric.label.lower()}")
+        return MatrixCell("–", "ok", href=href, hint=f"{where}: no {view.metric.label}")
     half = numbers.spread(value, row.get(view.metric.low), row.get(view.metric.high))
     mark = "≈" if row["unstable"] else ""
     ratio = row["speedup"]
-    hint = f"{where}: {view.show(value)} {half}, n = {row['n']}; {numbers.times(ratio)} over {view.baseline}" \
+    hint = (
+        f"{where}: {view.show(value)} {half}, n = {row['n']}; {numbers.times(ratio)} over {view.baseline}"
         f"{' (same rounds)' if row['paired'] else ''}; commit {row['commit'][:8]}; timer {row['timer']}"
+    )
     if row["unstable"]:
         hint += f"; unstable: {row['unstable']}"
     log2 = math.log2(ratio) if ratio else None
@@ -179,18 +204,23 @@ def _cell(view: View, row: dict[str, Any], best: float | None) -> MatrixCell:
 def _twin(view: View, operator: str, rows: list[dict[str, Any]]) -> html.Div:
     metric = view.metric
     columns = [
-        table.text("Implementation", "implementation"), table.text("Dtype", "dtype"), table.text("Shape", "shape"),
+        table.text("Implementation", "implementation"),
+        table.text("Dtype", "dtype"),
+        table.text("Shape", "shape"),
         table.text("Status", "status"),
         table.number(metric.label, metric.name, view.show, csv=_base_unit(view), large=metric.direction == "higher"),
     ]
     if metric.low:
         columns += [
-            table.number("Low", metric.low, view.show, csv=f"{metric.low}_{metric.unit}", hint="99 % interval of the median"),
+            table.number(
+                "Low", metric.low, view.show, csv=f"{metric.low}_{metric.unit}", hint="99 % interval of the median"
+            ),
             table.number("High", metric.high, view.show, csv=f"{metric.high}_{metric.unit}"),
         ]
     columns += [
         table.number(f"Speedup over {view.baseline}", "speedup", numbers.times, large=True),
-        table.number("n", "n", str, hint="samples"), table.text("Reason", "why"),
+        table.number("n", "n", str, hint="samples"),
+        table.text("Reason", "why"),
         table.link("Samples", "open", lambda r: samples_link(view, r)),
     ]
     full = [{**row, "why": row["reason"] or row["unstable"], "open": "open"} for row in rows]
@@ -202,7 +232,9 @@ def _base_unit(view: View) -> str:
 
 
 def _curves(view: View, operator: str, shown: pl.DataFrame) -> Any:
-    ok = _in_order(shown.filter((pl.col("status") == "ok") & pl.col(view.metric.name).is_finite() & (pl.col("bytes") > 0)))
+    ok = _in_order(
+        shown.filter((pl.col("status") == "ok") & pl.col(view.metric.name).is_finite() & (pl.col("bytes") > 0))
+    )
     if ok.is_empty():
         return None
     dtypes = ok.get_column("dtype").unique().sort().to_list()
@@ -210,14 +242,25 @@ def _curves(view: View, operator: str, shown: pl.DataFrame) -> Any:
     rows = ok.filter(pl.col("dtype") == dtype).to_dicts()
     points = [
         SizePoint(
-            row["implementation"], row["bytes"], row[view.metric.name], row.get(view.metric.low), row.get(view.metric.high),
-            row["shape"], samples_link(view, row), row["n"], row["speedup"], bool(row["unstable"]),
+            row["implementation"],
+            row["bytes"],
+            row[view.metric.name],
+            row.get(view.metric.low),
+            row.get(view.metric.high),
+            row["shape"],
+            samples_link(view, row),
+            row["n"],
+            row["speedup"],
+            bool(row["unstable"]),
         )
         for row in rows
     ]
     figure = time_against_size(points, view.metric, view.unit, view.baseline)
     return chart(
-        "size", f"{view.metric.label} against size, {dtype}", figure, _twin(view, f"{operator}-{dtype}", rows),
+        "size",
+        f"{view.metric.label} against size, {dtype}",
+        figure,
+        _twin(view, f"{operator}-{dtype}", rows),
         "Size is the bytes one call must move: inputs read once, outputs written once. Bars are 99 % intervals, open "
         "markers have a wide one. A point opens its samples.",
     )
@@ -226,15 +269,20 @@ def _curves(view: View, operator: str, shown: pl.DataFrame) -> Any:
 def _best(view: View, operator: str, shown: pl.DataFrame) -> html.Section:
     frame = _winners(view, operator, shown).sort("dtype", "bytes")
     columns = [
-        table.text("Dtype", "dtype"), table.text("Shape", "shape"), table.text("Fastest", "implementation"),
-        table.number(view.metric.label, "value", view.show), table.text("Next", "second"),
+        table.text("Dtype", "dtype"),
+        table.text("Shape", "shape"),
+        table.text("Fastest", "implementation"),
+        table.number(view.metric.label, "value", view.show),
+        table.text("Next", "second"),
         table.number("Ahead by", "margin", lambda m: numbers.percent(m - 1), hint="second / best − 1", large=True),
         table.text("Certain", "certain", "whether the 99 % intervals of the two are apart"),
         table.number("Bytes", "bytes", lambda b: numbers.quantity(b, "B")),
     ]
     rows = [{**row, "certain": "tie: intervals touch" if row["tie"] else "yes"} for row in frame.to_dicts()]
     return panel(
-        "Best by size", table.table(f"best-{operator}", columns, rows), command(f"groundspeed best {operator}"),
+        "Best by size",
+        table.table(f"best-{operator}", columns, rows),
+        command(f"groundspeed best {operator}"),
         note="Which implementation to choose at which size. The command prints the same and writes a dispatch table.",
     )
 
@@ -250,7 +298,10 @@ def _ladders(view: View, operator: str, speedups: pl.DataFrame, run: dict[str, A
     names = [f"{dtype} {shape}" for dtype, shape in cases]
     case = asked if asked in names else names[-1]
     dtype, shape = cases[names.index(case)]
-    values = {row["implementation"]: row for row in ok.filter((pl.col("dtype") == dtype) & (pl.col("shape") == shape)).to_dicts()}
+    values = {
+        row["implementation"]: row
+        for row in ok.filter((pl.col("dtype") == dtype) & (pl.col("shape") == shape)).to_dicts()
+    }
     return panel(
         "Ladder: what each idea bought",
         select("case", "Case", [(name, name) for name in names], case, names[-1]),
@@ -265,8 +316,9 @@ def _reproduce(operator: str, run: dict[str, Any] | None) -> html.Section:
     missing: dict[str, str] = json.loads(run["missing"]) if run["missing"] else {}
     ideas: dict[str, str] = json.loads(run["ideas"]) if run["ideas"] else {}
     return panel(
-        "Reproduce", command(run["command"] or f"groundspeed run {operator}"),
-        definitions([(name, idea) for name, idea in ideas.items()]),
+        "Reproduce",
+        command(run["command"] or f"groundspeed run {operator}"),
+        definitions(list(ideas.items())),
         definitions([(f"no {backend}", reason) for backend, reason in missing.items()]),
         note="The command that made the newest measurements, and what each implementation does.",
     )

@@ -9,18 +9,19 @@ import polars as pl
 from dash import html
 
 from dashboard.components import numbers, table
-from dashboard.components.controls import tabs
+from dashboard.components.controls import choices
 from dashboard.components.heatmap import MatrixCell, legend, matrix
 from dashboard.components.palette import sign
 from dashboard.components.parts import age, empty, panel, short, tile
-from dashboard.pages.page import Page, simple
-from dashboard.regressions import open_regressions
 from dashboard.newest import newest_run
+from dashboard.pages.page import Page, simple
+from dashboard.regressions import SMALLEST, open_regressions
 from dashboard.summary import best_by_case, columns_of, since_previous, speedups_by
 from dashboard.view import View
 
 MANY = 10  # implementations beyond which the matrix starts out by back end
 LISTED = 8
+MOST_MOVED = 500
 
 
 def draw(view: View) -> list[Any]:
@@ -54,19 +55,29 @@ def _tiles(view: View, speedups: pl.DataFrame, others: pl.DataFrame) -> html.Div
             tile(
                 f"Fastest implementation against {view.baseline}",
                 numbers.times(math.exp(mean)) if isinstance(mean, float) else numbers.ABSENT,
-                f"geometric mean over {best.height} of {cases} cases; ahead in {faster}", tone="good",
+                f"geometric mean over {best.height} of {cases} cases; ahead in {faster}",
+                tone="good",
             ),
             tile(
-                "Open regressions", str(len(regressions)), "since a change point, not yet explained",
-                view.state.to("regressions"), "bad" if regressions else "",
+                "Open regressions",
+                str(len(regressions)),
+                "; ".join(f"{g.label} {numbers.percent(g.worse, signed=True)}" for g in regressions[:3])
+                or "none known",
+                view.state.to("regressions"),
+                "bad" if regressions else "",
             ),
             tile(
-                "Failed", str(failed), f"{skipped} skipped, {unstable} ≈ with a wide interval",
-                view.state.to("data", status="failed"), "bad" if failed else "",
+                "Failed",
+                str(failed),
+                f"{skipped} skipped, {unstable} ≈ with a wide interval",
+                view.state.to("data", status="failed"),
+                "bad" if failed else "",
             ),
             tile(
-                "Measured", age(run["started"]) if run else "unknown",
-                f"commit {short(run['commit'])}, {view.machine}" if run else view.machine, view.state.to("data"),
+                "Measured",
+                age(run["started"]) if run else "unknown",
+                f"commit {short(run['commit'])}, {view.machine}" if run else view.machine,
+                view.state.to("data"),
             ),
         ],
         className="tiles",
@@ -94,22 +105,27 @@ def _matrix(view: View, speedups: pl.DataFrame) -> html.Section:
             if row:
                 cells[operator, column] = _cell(view, row, row["geomean"] == top, column)
     rows = [(operator, view.state.to("operator", operator=operator)) for operator in operators]
-    choice = tabs(view.state, "by", [("backend", "by back end"), ("implementation", "by implementation")], by, usual)
+    choice = choices(view.state, "by", [("backend", "by back end"), ("implementation", "by implementation")], by, usual)
     twin = table.table(
         "speedup-by-operator",
         [
             table.link("Operator", "operator", lambda r: view.state.to("operator", operator=r["operator"])),
             table.text("Implementation", "implementation"),
             table.number(f"Speedup over {view.baseline}", "geomean", numbers.times, large=True),
-            table.number("Cases compared", "k", str), table.number("Cases", "n", str),
-            table.number("Failed", "failed", str), table.number("Skipped", "skipped", str),
+            table.number("Cases compared", "k", str),
+            table.number("Cases", "n", str),
+            table.number("Failed", "failed", str),
+            table.number("Skipped", "skipped", str),
             table.number("Unstable", "unstable", str),
         ],
-        summary.values(), (2, -1),
+        summary.values(),
+        (2, -1),
     )
     return panel(
-        f"Speedup over {view.baseline}: {view.metric.label.lower()}", choice,
-        matrix("Speedup by operator and implementation", "Operator", rows, tuple(columns), cells), legend(),
+        f"Speedup over {view.baseline}: {view.metric.label}",
+        choice,
+        matrix("Speedup by operator and implementation", "Operator", rows, tuple(columns), cells),
+        legend(),
         html.Details([html.Summary("Table and CSV"), twin], id="twin-overview"),
         note="Geometric mean over the cases that both have, on the newest measurements; 2× is twice as good. "
         + ("A back end shows its best implementation of each operator." if by == "backend" else ""),
@@ -125,8 +141,10 @@ def _cell(view: View, row: dict[str, Any], best: bool, column: str) -> MatrixCel
     name = row["implementation"]
     partial = f"{row['k']} of {row['n']}" if row["k"] < row["n"] else ""
     below = " · ".join(part for part in (name if name != column else "", partial) if part)
-    hint = f"{name} on {row['operator']}: {numbers.times(row['geomean'])} over {view.baseline}, {row['k']} of {row['n']} " \
+    hint = (
+        f"{name} on {row['operator']}: {numbers.times(row['geomean'])} over {view.baseline}, {row['k']} of {row['n']} "
         f"cases; {row['failed']} failed, {row['skipped']} skipped, {row['unstable']} unstable"
+    )
     if row["geomean"] is None:
         kind = "failed" if row["failed"] else "skipped"
         return MatrixCell("✕" if row["failed"] else "skipped", kind, href=href, hint=hint, below=below)
@@ -143,11 +161,14 @@ def _means(view: View, others: pl.DataFrame) -> html.Section:
             [
                 html.A(row["implementation"], href=view.state.here(show=row["implementation"])),
                 html.Span(
-                    html.Span(style={
-                        "width": f"{row['geomean'] / top * 100:.1f}%",
-                        "backgroundColor": sign(row["implementation"]).colour,
-                    }),
-                    className="track", **{"aria-hidden": "true"},
+                    html.Span(
+                        style={
+                            "width": f"{row['geomean'] / top * 100:.1f}%",
+                            "backgroundColor": sign(row["implementation"]).colour,
+                        }
+                    ),
+                    className="track",
+                    **{"aria-hidden": "true"},
                 ),
                 html.Span(numbers.times(row["geomean"]), className="number"),
                 html.Span(f"{row['k']} of {row['n']}", className="below"),
@@ -156,7 +177,8 @@ def _means(view: View, others: pl.DataFrame) -> html.Section:
         for row in shown
     ]
     return panel(
-        "By implementation", html.Ol(bars, className="bars"),
+        "By implementation",
+        html.Ol(bars, className="bars"),
         note=f"Geometric mean speedup over {view.baseline}, over k of n cases. Means over different cases do not rank "
         "implementations: the matrix above does, operator by operator.",
     )
@@ -167,7 +189,8 @@ def _extremes(view: View, others: pl.DataFrame) -> html.Section:
     losses = best.filter(pl.col("speedup") < 1).reverse().head(LISTED)
     return panel(
         "Largest gains and losses",
-        html.H3("Gains"), _cases("gains", view, best.filter(pl.col("speedup") > 1).head(LISTED)),
+        html.H3("Gains"),
+        _cases("gains", view, best.filter(pl.col("speedup") > 1).head(LISTED)),
         html.H3("Cases in which nothing beats the baseline"),
         _cases("losses", view, losses) if losses.height else html.P("None."),
         note=f"The fastest implementation of each case against {view.baseline}.",
@@ -197,51 +220,87 @@ def _recent(view: View) -> html.Section:
         changes = changes.filter(pl.col("dtype") == view.dtype)
     if changes.is_empty():
         return panel("Since the commit before", html.P("There is one commit only: nothing to compare with yet."))
-    real = changes.filter(pl.col("significant") != False) if metric.low else changes  # noqa: E712 (null counts)
-    real = real.with_columns(pl.col("ratio").log().abs().alias("size")).sort("size", descending=True).head(200)
-    slower = real.filter(pl.col("ratio") < 1).height
+    size = pl.col("ratio").log().abs()
+    moved = changes.filter(pl.col("significant").fill_null(True) & (size > math.log1p(SMALLEST)))
+    worse = moved.filter(pl.col("ratio") < 1).height
+    note = (
+        f"{moved.height} of {changes.height} series moved by {SMALLEST:.0%} or more with their 99 % intervals apart, "
+        f"{worse} of them for the worse. Runs hours apart differ by more than their intervals: a hint, not a verdict."
+    )
+    if moved.is_empty():
+        return panel("Since the commit before", note=note)
+    real = moved.sort(size, descending=True).head(MOST_MOVED)
     columns = [
-        table.text("Operator", "operator"), table.text("Implementation", "implementation"),
+        table.text("Operator", "operator"),
+        table.text("Implementation", "implementation"),
         table.text("Case", "label"),
-        table.number("Change", "ratio", lambda r: f"{'▲' if r > 1 else '▼'} {numbers.percent(r - 1, signed=True)}",
-                     hint="above 0: better than at the commit before"),
-        table.number(metric.label, metric.name, view.show), table.number("Before", "previous", view.show),
-        table.link("Commits", "range", lambda r: view.state.to(
-            "compare", axis="commit", left=r["previous_commit"], right=r["commit"], operator=r["operator"])),
-        table.link("History", "history", lambda r: view.state.to(
-            "history", operator=r["operator"], shape=r["shape"], dtype=r["dtype"], show=r["implementation"])),
+        table.number(
+            "Change",
+            "ratio",
+            lambda r: f"{'▲' if r > 1 else '▼'} {numbers.percent(r - 1, signed=True)}",
+            hint="above 0: better than at the commit before",
+        ),
+        table.number(metric.label, metric.name, view.show),
+        table.number("Before", "previous", view.show),
+        table.link(
+            "Commits",
+            "range",
+            lambda r: view.state.to(
+                "compare", axis="commit", left=r["previous_commit"], right=r["commit"], operator=r["operator"]
+            ),
+        ),
+        table.link(
+            "History",
+            "history",
+            lambda r: view.state.to(
+                "history", operator=r["operator"], shape=r["shape"], dtype=r["dtype"], show=r["implementation"]
+            ),
+        ),
     ]
     rows = [
-        {**row, "label": f"{row['dtype']} {row['shape']}".strip(), "history": "history",
-         "range": f"{short(row['previous_commit'])} → {short(row['commit'])}"}
+        {
+            **row,
+            "label": f"{row['dtype']} {row['shape']}".strip(),
+            "history": "history",
+            "range": f"{short(row['previous_commit'])} → {short(row['commit'])}",
+        }
         for row in real.to_dicts()
     ]
     return panel(
-        "Since the commit before", table.table("since-the-commit-before", columns, rows, (3, 1)),
-        note=f"{real.height} of {changes.height} series moved by more than their 99 % intervals, {slower} of them for the "
-        "worse. Two runs hours apart differ by more than their intervals: take it as a hint, the gate judges in pairs.",
+        "Since the commit before",
+        table.table("since-the-commit-before", columns, rows, (3, 1)),
+        note=note,
     )
 
 
 def _foreign(view: View) -> list[Any]:
     latest = view.latest().filter(pl.col("status") == "ok")
     groups = (
-        latest.group_by("operator").agg(
-            pl.len().alias("series"), pl.col(view.metric.name).median().alias("value"), pl.col("unit").first(),
+        latest.group_by("operator")
+        .agg(
+            pl.len().alias("series"),
+            pl.col(view.metric.name).median().alias("value"),
+            pl.col("unit").first(),
             pl.coalesce("commit_time", "started").max().alias("when"),
-        ).sort("operator").to_dicts()
+        )
+        .sort("operator")
+        .to_dicts()
     )
     columns = [
         table.link("Benchmark", "operator", lambda r: view.state.to("operator", operator=r["operator"])),
         table.number("Parameters", "series", str),
         table.number("Median value", "value", lambda v: numbers.significant(v)),
-        table.text("Unit", "unit"), table.text("Newest", "newest"),
+        table.text("Unit", "unit"),
+        table.text("Newest", "newest"),
     ]
     rows = [{**row, "newest": row["when"].strftime("%Y-%m-%d") if row["when"] else ""} for row in groups]
     return [
         html.H1(f"Overview of {view.machine}", className="hidden"),
-        panel("Benchmarks", table.table("benchmarks", columns, rows, (0, 1)),
-              note="Results of another project: benchmarks with their own parameters and units."),
+        panel(
+            "Benchmarks",
+            table.table("benchmarks", columns, rows, (0, 1)),
+            note="Results of another project: benchmarks with their own parameters and units.",
+        ),
         _recent(view),
     ]
 

@@ -8,84 +8,95 @@ from dash import dcc, html
 
 from dashboard import triage
 from dashboard.components import numbers, table
-from dashboard.components.controls import tabs
+from dashboard.components.controls import choices
 from dashboard.components.parts import definitions, empty, moment, panel, short
 from dashboard.pages.page import Page, simple
-from dashboard.regressions import PROVISIONAL, SMALLEST, Change, changes_of
+from dashboard.regressions import PROVISIONAL, SMALLEST, Change, Group, groups_of, is_open
 from dashboard.view import View
 
 SHOWN = (("open", "open"), ("muted", "expected, fixed, noise"), ("better", "improvements"), ("all", "all"))
 
 
 def draw(view: View) -> list[Any]:
-    results = view.frames.snapshot.results
-    events, problems = triage.read(results)
+    events, problems = triage.read(view.frames.snapshot.results)
     states = {event.key: event for event in events}
-    found = [
-        c for c in changes_of(view)
-        if (not view.dtype or c.dtype == view.dtype) and c.operator == view.state.get("operator", c.operator)
-    ]
+    found = [g for g in groups_of(view) if g.first.operator == view.state.get("operator", g.first.operator)]
     kind = view.state.get("list", "open")
-    listed = [change for change in found if _belongs(change, states, kind)]
-    selected = next((change for change in found if change.key == view.state.get("change")), None)
+    listed = [group for group in found if _belongs(group, states, kind)]
+    selected = next((group for group in found if group.key == view.state.get("change")), None)
     return [
         html.Div([html.H1("Regressions"), html.P(view.metric.label, className="note")], className="title"),
         *(html.P(problem, className="notice", role="alert") for problem in problems),
-        tabs(view.state, "list", list(SHOWN), kind, "open"),
+        choices(view.state, "list", list(SHOWN), kind, "open"),
         _triage(view, selected, [e for e in events if e.key == selected.key]) if selected else None,
         _list(view, listed, states) if listed else _none(view, found, kind),
     ]
 
 
-def _belongs(change: Change, states: dict[str, triage.Event], kind: str) -> bool:
-    state = triage.state_of(states, change.key)
-    opened = change.worse > 0 and state in triage.OPEN and not change.recovered
-    return {"open": opened, "muted": change.worse > 0 and not opened, "better": change.worse <= 0}.get(kind, True)
+def _belongs(group: Group, states: dict[str, triage.Event], kind: str) -> bool:
+    opened = is_open(group, states)
+    return {"open": opened, "muted": group.worse > 0 and not opened, "better": group.worse <= 0}.get(kind, True)
 
 
-def _none(view: View, found: list[Change], kind: str) -> html.Section:
+def _none(view: View, found: list[Group], kind: str) -> html.Section:
     commits = view.everything().get_column("commit").n_unique()
     return empty(
         "Nothing to triage" if kind == "open" else "None",
         f"{len(found)} changes of level were found in {commits} commits of {view.machine}.",
-        f"A change is told when both levels last three commits and differ by {SMALLEST:.0%} or more; with fewer than six "
-        "commits there can be none. The gate judges a merge in pairs, without history.",
+        f"A change is told when both levels last three commits and differ by {SMALLEST:.0%} or more; with fewer than "
+        "six commits there can be none. The gate judges a merge in pairs, without history.",
     )
 
 
-def _list(view: View, listed: list[Change], states: dict[str, triage.Event]) -> html.Section:
+def _list(view: View, listed: list[Group], states: dict[str, triage.Event]) -> html.Section:
     columns = [
         table.link("Change", "label", lambda r: view.state.here(change=r["key"])),
-        table.number("Worse by", "worse", lambda v: numbers.percent(v, signed=True), large=True,
-                     hint="relative change of the median, above 0: worse"),
-        table.number("Before", "before", lambda v: numbers.quantity(v, _unit(view, listed))),
-        table.number("After", "after", lambda v: numbers.quantity(v, _unit(view, listed))),
-        table.text("State", "state"), table.text("Certain", "certain"), table.text("When", "when"),
-        table.link("Commits", "range", lambda r: r["compare"]), table.link("History", "open", lambda r: r["history"]),
-        table.text("Cause", "cause"), table.text("Note", "note"),
+        table.number("Cases", "cases", str, hint="series that changed at this commit"),
+        table.number(
+            "Worse by",
+            "worse",
+            lambda v: numbers.percent(v, signed=True),
+            large=True,
+            hint="geometric mean over the cases of the relative change of the median; above 0: worse",
+        ),
+        table.number("Worst", "worst", lambda v: numbers.percent(v, signed=True), large=True),
+        table.text("State", "state"),
+        table.text("Certain", "certain"),
+        table.text("When", "when"),
+        table.link("Commits", "range", lambda r: r["compare"]),
+        table.text("Cause", "cause"),
+        table.text("Note", "note"),
     ]
-    rows = [_row(view, change, states) for change in listed]
+    rows = [_row(view, group, states) for group in listed]
     return panel(
-        f"{len(rows)} changes of level", table.table("regressions", columns, rows),
-        note=f"A change younger than {PROVISIONAL} commits is provisional. Pick one to set its state.",
+        f"{len(rows)} {'change' if len(rows) == 1 else 'changes'} of level",
+        table.table("regressions", columns, rows),
+        note=f"A change younger than {PROVISIONAL} commits is provisional. Pick one to see its cases "
+        "and to decide about it.",
     )
 
 
-def _unit(view: View, listed: list[Change]) -> str:
-    units = {change.unit for change in listed}
-    return units.pop() if len(units) == 1 and view.metric.name == "value" else view.unit
-
-
-def _row(view: View, change: Change, states: dict[str, triage.Event]) -> dict[str, Any]:
-    event = states.get(change.key)
+def _row(view: View, group: Group, states: dict[str, triage.Event]) -> dict[str, Any]:
+    event, first = states.get(group.key), group.first
     return {
-        "key": change.key, "label": change.label, "worse": change.worse, "before": change.before, "after": change.after,
-        "state": triage.state_of(states, change.key) + (", recovered" if change.recovered else ""),
-        "certain": "provisional" if change.provisional else "settled", "when": moment(change.when),
-        "range": f"{short(change.last_good)} → {short(change.commit)}", "open": "history",
-        "cause": "implementation changed" if change.implementation_changed else "same sources: environment or harness",
-        "note": event.note if event else "", "compare": _compare(view, change), "history": _history(view, change),
+        "key": group.key,
+        "label": group.label,
+        "cases": len(group.changes),
+        "worse": group.worse,
+        "worst": max(change.worse for change in group.changes),
+        "state": triage.state_of(states, group.key) + (", recovered" if group.recovered and group.worse > 0 else ""),
+        "certain": "provisional" if group.provisional else "settled",
+        "when": moment(first.when),
+        "range": f"{short(first.last_good)} → {short(first.commit)}",
+        "cause": _cause(group),
+        "note": event.note if event else "",
+        "compare": _compare(view, first),
     }
+
+
+def _cause(group: Group) -> str:
+    changed = any(change.implementation_changed for change in group.changes)
+    return "its sources changed" if changed else "same sources: environment or harness"
 
 
 def _compare(view: View, change: Change) -> str:
@@ -94,42 +105,105 @@ def _compare(view: View, change: Change) -> str:
 
 def _history(view: View, change: Change) -> str:
     return view.state.to(
-        "history", operator=change.operator, dtype=change.dtype, shape=change.shape,
+        "history",
+        operator=change.operator,
+        dtype=change.dtype,
+        shape=change.shape,
         show=change.implementation or change.environment,
     )
 
 
-def _triage(view: View, change: Change, events: list[triage.Event]) -> html.Section:
-    state = events[-1].state if events else "new"
-    log = [
-        html.Li(f"{event.when[:16].replace('T', ' ')} · {event.who or 'somebody'}: {event.state}"
-                + (f" — {event.note}" if event.note else ""))
-        for event in events
-    ]
-    form = html.Div(
+def _triage(view: View, group: Group, events: list[triage.Event]) -> html.Section:
+    first = group.first
+    facts = definitions(
         [
-            html.Fieldset([
-                html.Legend("State"),
-                dcc.RadioItems([*triage.STATES], state, id="triage-state", inline=True),
-            ]),
-            html.Label([html.Span("Note (expected and noise need one)"),
-                        dcc.Textarea(id="triage-note", value="", maxLength=triage.LONGEST_NOTE, rows=2)]),
-            html.Label([html.Span("Your name"), dcc.Input(id="triage-who", type="text", persistence=True, maxLength=80)]),
-            dcc.Store(id="triage-key", data={"key": change.key, "about": change.label}),
+            ("First commit of the new level", html.Code(first.commit)),
+            ("Last of the old", html.Code(first.last_good)),
+            ("Cause", _cause(group)),
+            (
+                "Commits",
+                html.Span(
+                    [
+                        html.A("compare them", href=_compare(view, first)),
+                        " · ",
+                        html.Code(f"git log {short(first.last_good)}..{short(first.commit)}"),
+                    ]
+                ),
+            ),
+        ]
+    )
+    unit = first.unit if view.metric.name == "value" else view.unit
+    columns = [
+        table.text("Dtype", "dtype"),
+        table.text("Shape", "shape"),
+        table.number("Worse by", "worse", lambda v: numbers.percent(v, signed=True), large=True),
+        table.number("Before", "before", lambda v: numbers.quantity(v, unit)),
+        table.number("After", "after", lambda v: numbers.quantity(v, unit)),
+        table.link("History", "open", lambda r: r["href"]),
+    ]
+    rows = [
+        {
+            "dtype": c.dtype,
+            "shape": c.shape,
+            "worse": c.worse,
+            "before": c.before,
+            "after": c.after,
+            "open": "history",
+            "href": _history(view, c),
+        }
+        for c in group.changes
+    ]
+    return panel(
+        group.label,
+        facts,
+        table.table("cases-of-the-change", columns, rows, (2, -1)),
+        _form(group, events),
+        _log(events),
+    )
+
+
+def _form(group: Group, events: list[triage.Event]) -> html.Div:
+    about = f"{group.label}, {len(group.changes)} cases, {numbers.percent(group.worse, signed=True)}"
+    return html.Div(
+        [
+            html.Fieldset(
+                [
+                    html.Legend("State"),
+                    dcc.RadioItems(
+                        [*triage.STATES], events[-1].state if events else "new", id="triage-state", inline=True
+                    ),
+                ]
+            ),
+            html.Label(
+                [
+                    html.Span("Note (expected and noise need one)"),
+                    dcc.Textarea(id="triage-note", value="", maxLength=triage.LONGEST_NOTE, rows=2),
+                ]
+            ),
+            html.Label(
+                [html.Span("Your name"), dcc.Input(id="triage-who", type="text", persistence=True, maxLength=80)]
+            ),
+            dcc.Store(id="triage-key", data={"key": group.key, "about": about}),
             html.Button("Save", id="triage-save", type="button", className="primary"),
             html.P(id="triage-answer", role="status"),
         ],
         className="triage",
     )
-    facts = definitions([
-        ("Change", f"{numbers.percent(change.worse, signed=True)} ({'worse' if change.worse > 0 else 'better'})"),
-        ("From", numbers.quantity(change.before, view.unit or change.unit)),
-        ("To", numbers.quantity(change.after, view.unit or change.unit)),
-        ("First commit of the new level", html.Code(change.commit)), ("Last of the old", html.Code(change.last_good)),
-        ("Links", html.Span([html.A("history", href=_history(view, change)), " · ",
-                             html.A("compare the commits", href=_compare(view, change))])),
-    ])
-    return panel(change.label, facts, form, html.Ol(log, className="log") if log else html.P("No decision yet."))
+
+
+def _log(events: list[triage.Event]) -> Any:
+    if not events:
+        return html.P("No decision yet.")
+    return html.Ol(
+        [
+            html.Li(
+                f"{event.when[:16].replace('T', ' ')} · {event.who or 'somebody'}: {event.state}"
+                + (f" — {event.note}" if event.note else "")
+            )
+            for event in events
+        ],
+        className="log",
+    )
 
 
 PAGE = Page("regressions", "Regressions", simple(draw), ("machine", "project", "metric", "dtype"))

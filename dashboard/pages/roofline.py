@@ -24,8 +24,9 @@ def draw(view: View) -> list[Any]:
     rows = view.frames.latest(view.machine, view.project) if view.ours else None
     if rows is None:
         return [empty("No roofline", "These results do not say how many bytes and operations a call needs.")]
-    ok = rows.filter((pl.col("status") == "ok") & (pl.col("bytes") > 0) & (pl.col("flops") > 0)
-                     & pl.col("device_cold").is_finite())
+    ok = rows.filter(
+        (pl.col("status") == "ok") & (pl.col("bytes") > 0) & (pl.col("flops") > 0) & pl.col("device_cold").is_finite()
+    )
     dtypes = ok.get_column("dtype").cast(pl.String).unique().sort().to_list()
     if not dtypes:
         return [empty("No roofline", "No measurement here has both bytes and operations.")]
@@ -41,13 +42,22 @@ def draw(view: View) -> list[Any]:
     if chosen:
         points = points.filter(pl.col("implementation").cast(pl.String).is_in(chosen))
     return [
-        html.Div([html.H1(f"Roofline of {view.machine}"), html.P(device_label(view.device), className="note")],
-                 className="title"),
-        html.Div([select("operator", "Operator", [("", "all operators"), *((o, o) for o in operators)], operator)],
-                 className="bar"),
+        html.Div(
+            [html.H1(f"Roofline of {view.machine}"), html.P(device_label(view.device), className="note")],
+            className="title",
+        ),
+        html.Div(
+            [select("operator", "Operator", [("", "all operators"), *((o, o) for o in operators)], operator)],
+            className="bar",
+        ),
         implementation_chips(view.state, implementations),
-        html.P("No ceilings were measured on this machine: the points stand without a roof. groundspeed calibrate "
-               "measures them.", className="notice") if not ceilings else None,
+        html.P(
+            "No ceilings were measured on this machine: the points stand without a roof. groundspeed calibrate "
+            "measures them.",
+            className="notice",
+        )
+        if not ceilings
+        else None,
         _chart(view, points.to_dicts(), ceilings, dtype, source),
     ]
 
@@ -66,29 +76,60 @@ def newest_ceilings(view: View) -> tuple[dict[str, Any], str]:
 def _chart(view: View, rows: list[dict[str, Any]], ceilings: dict[str, Any], dtype: str, source: str) -> Any:
     points = [
         RoofPoint(
-            row["operator"], row["implementation"], row["shape"], row["flops"] / row["bytes"],
-            row["flops"] / row["device_cold"], row["roofline"], row["bytes"] / row["device_cold"], samples_link(view, row),
+            row["operator"],
+            row["implementation"],
+            row["shape"],
+            row["flops"] / row["bytes"],
+            row["flops"] / row["device_cold"],
+            row["roofline"],
+            row["bytes"] / row["device_cold"],
+            samples_link(view, row),
         )
         for row in rows
     ]
     columns = [
-        table.text("Operator", "operator"), table.text("Implementation", "implementation"), table.text("Shape", "shape"),
+        table.text("Operator", "operator"),
+        table.text("Implementation", "implementation"),
+        table.text("Shape", "shape"),
         table.number("FLOP/byte", "intensity", numbers.significant),
         table.number("Rate", "rate", lambda v: numbers.quantity(v, "FLOP/s"), csv="flop_per_s", large=True),
         table.number("Traffic", "traffic", lambda v: numbers.quantity(v, "B/s"), csv="byte_per_s", large=True),
-        table.number("Of the roof", "share", numbers.percent, large=True,
-                     hint="of the ceiling that binds, for the operator's own mix of reads and writes"),
+        table.number(
+            "Of the roof",
+            "share",
+            numbers.percent,
+            large=True,
+            hint="of the ceiling that binds, for the operator's own mix of reads and writes",
+        ),
         table.link("Samples", "open", lambda r: r["href"]),
     ]
     twin = [
-        {"operator": p.operator, "implementation": p.implementation, "shape": p.shape, "intensity": p.intensity,
-         "rate": p.rate, "traffic": p.traffic, "share": p.share, "open": "open", "href": p.href}
+        {
+            "operator": p.operator,
+            "implementation": p.implementation,
+            "shape": p.shape,
+            "intensity": p.intensity,
+            "rate": p.rate,
+            "traffic": p.traffic,
+            "share": p.share,
+            "open": "open",
+            "href": p.href,
+        }
         for p in points
     ]
-    roofs = [f"{kind} {numbers.quantity(ceilings.get(kind), 'B/s')}" for kind in ("copy", "read", "write") if ceilings.get(kind)]
-    roofs += [f"{name} matmul {numbers.quantity(rate, 'FLOP/s')}" for name, rate in (ceilings.get("matmul") or {}).items()]
+    roofs = [
+        f"{kind} {numbers.quantity(ceilings.get(kind), 'B/s')}"
+        for kind in ("copy", "read", "write")
+        if ceilings.get(kind)
+    ]
+    roofs += [
+        f"{name} matmul {numbers.quantity(rate, 'FLOP/s')}" for name, rate in (ceilings.get("matmul") or {}).items()
+    ]
     return chart(
-        "roofline", f"Roofline, {dtype}", roof(points, ceilings, dtype), table.table("roofline", columns, twin, (6, -1)),
+        "roofline",
+        f"Roofline, {dtype}",
+        roof(points, ceilings, dtype),
+        table.table("roofline", columns, twin, (6, -1)),
         "Bytes and operations are the mathematical function's. Roofs were measured on this device"
         + (f" ({source}): {', '.join(roofs)}." if roofs else "; none is known.")
         + " A case that fits the L2 cache may pass a bandwidth roof.",

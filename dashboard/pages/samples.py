@@ -15,8 +15,12 @@ from dashboard.pages.page import Page, simple
 from dashboard.store.samples import Samples, samples_of
 from dashboard.view import View, device_label
 
-NAMES = {"device_cold": "Device time, cold L2", "device_hot": "Device time, hot L2", "call": "Call time",
-         "host": "Host overhead"}
+NAMES = {
+    "device_cold": "Device time, cold L2",
+    "device_hot": "Device time, hot L2",
+    "call": "Call time",
+    "host": "Host overhead",
+}
 LABELS = ("operator", "implementation", "dtype", "shape", "environment")
 
 
@@ -27,12 +31,31 @@ def draw(view: View) -> list[Any]:
     samples = samples_of(view.frames.snapshot.results, row)
     title = " ".join(part for part in (row["operator"], row["implementation"]) if part)
     return [
-        html.Div([
-            html.H1(title),
-            html.P([f"{row['dtype']} {row['shape']}".strip(), " · ", device_label(view.device), " · ", html.A(
-                "history", href=view.state.to("history", operator=row["operator"], dtype=row["dtype"], shape=row["shape"],
-                                              show=row["implementation"] or row["environment"]))], className="note"),
-        ], className="title"),
+        html.Div(
+            [
+                html.H1(title),
+                html.P(
+                    [
+                        f"{row['dtype']} {row['shape']}".strip(),
+                        " · ",
+                        device_label(view.device),
+                        " · ",
+                        html.A(
+                            "history",
+                            href=view.state.to(
+                                "history",
+                                operator=row["operator"],
+                                dtype=row["dtype"],
+                                shape=row["shape"],
+                                show=row["implementation"] or row["environment"],
+                            ),
+                        ),
+                    ],
+                    className="note",
+                ),
+            ],
+            className="title",
+        ),
         _status(row),
         _samples(view, row, samples),
         html.Div([_facts(row, samples), _environment(samples)], className="columns"),
@@ -62,47 +85,90 @@ def _samples(view: View, row: dict[str, Any], samples: Samples) -> Any:
     if not samples.quantities:
         return panel("Samples", html.P("The file holds no samples of this measurement."))
     unit = str(row["unit"] or "s") if not view.ours else "s"
-    columns = [table.text("Quantity", "name"), table.number("n", "n", str), *(
-        table.number(label, key, lambda v: numbers.quantity(v, unit), csv=f"{key}_{unit}")
-        for label, key in (("Median", "median"), ("Lowest", "low"), ("p95", "p95"), ("p99", "p99"), ("Highest", "high"))
-    )]
+    columns = [
+        table.text("Quantity", "name"),
+        table.number("n", "n", str),
+        *(
+            table.number(label, key, lambda v: numbers.quantity(v, unit), csv=f"{key}_{unit}")
+            for label, key in (
+                ("Median", "median"),
+                ("Lowest", "low"),
+                ("p95", "p95"),
+                ("p99", "p99"),
+                ("Highest", "high"),
+            )
+        ),
+    ]
     summary = []
     for name, values in samples.quantities.items():
         ordered = pl.Series(values)
-        summary.append({
-            "name": NAMES.get(name, name), "n": len(values), "median": ordered.median(), "low": ordered.min(),
-            "high": ordered.max(), "p95": ordered.quantile(0.95, "linear"), "p99": ordered.quantile(0.99, "linear"),
-        })
+        summary.append(
+            {
+                "name": NAMES.get(name, name),
+                "n": len(values),
+                "median": ordered.median(),
+                "low": ordered.min(),
+                "high": ordered.max(),
+                "p95": ordered.quantile(0.95, "linear"),
+                "p99": ordered.quantile(0.99, "linear"),
+            }
+        )
     every = [
         {"name": NAMES.get(name, name), "round": i, "value": value}
-        for name, values in samples.quantities.items() for i, value in enumerate(values)
+        for name, values in samples.quantities.items()
+        for i, value in enumerate(values)
     ]
-    twin = table.table("samples", [
-        table.text("Quantity", "name"), table.number("Round", "round", str),
-        table.number("Value", "value", lambda v: numbers.quantity(v, unit), csv=f"value_{unit}"),
-    ], every)
+    twin = table.table(
+        "samples",
+        [
+            table.text("Quantity", "name"),
+            table.number("Round", "round", str),
+            table.number("Value", "value", lambda v: numbers.quantity(v, unit), csv=f"value_{unit}"),
+        ],
+        every,
+    )
     drawn = {NAMES.get(name, name): values for name, values in samples.quantities.items()}
-    return html.Div([
-        chart("samples", "Samples by round", rounds(drawn, unit), twin,
-              "Value i of every implementation of a case comes from the same round i."),
-        panel("Summary", table.table("summary", columns, summary)),
-    ])
+    return html.Div(
+        [
+            chart(
+                "samples",
+                "Samples by round",
+                rounds(drawn, unit),
+                twin,
+                "Value i of every implementation of a case comes from the same round i.",
+            ),
+            panel("Summary", table.table("summary", columns, summary)),
+        ]
+    )
 
 
 def _facts(row: dict[str, Any], samples: Samples) -> html.Section:
     quantity = numbers.quantity
     pairs: list[tuple[str, Any]] = [
-        ("status", row["status"]), ("commit", row["commit"]), ("committed", moment(row["commit_time"])),
-        ("measured", moment(row["started"])), ("file", row["source"]), ("timer", row["timer"]),
-        ("bandwidth", _if(row["bytes_per_s"], "B/s")), ("arithmetic rate", _if(row["flops_per_s"], "FLOP/s")),
+        ("status", row["status"]),
+        ("commit", row["commit"]),
+        ("committed", moment(row["commit_time"])),
+        ("measured", moment(row["started"])),
+        ("file", row["source"]),
+        ("timer", row["timer"]),
+        ("bandwidth", _if(row["bytes_per_s"], "B/s")),
+        ("arithmetic rate", _if(row["flops_per_s"], "FLOP/s")),
         ("of the roofline", numbers.percent(row["roofline"]) if row["roofline"] is not None else ""),
-        ("bytes a call", _if(row["bytes"], "B")), ("operations a call", _if(row["flops"], "")),
-        ("peak memory above the inputs", _if(row["peak_memory"], "B")), ("energy a call", _if(row["energy"], "J")),
-        ("first call", _if(row["first_call"], "s")), ("largest error", _if(row["max_abs_error"], "")),
-        ("tuned", row["tuned"]), ("case digest", row["case_digest"]), ("sources digest", row["implementation_digest"]),
+        ("bytes a call", _if(row["bytes"], "B")),
+        ("operations a call", _if(row["flops"], "")),
+        ("peak memory above the inputs", _if(row["peak_memory"], "B")),
+        ("energy a call", _if(row["energy"], "J")),
+        ("first call", _if(row["first_call"], "s")),
+        ("largest error", _if(row["max_abs_error"], "")),
+        ("tuned", row["tuned"]),
+        ("case digest", row["case_digest"]),
+        ("sources digest", row["implementation_digest"]),
     ]
-    pairs += [(name, _words(value)) for name, value in samples.measurement.items() if name in
-              ("kernels", "resources", "clocks", "notes", "accuracy", "params", "stats")]
+    pairs += [
+        (name, _words(value))
+        for name, value in samples.measurement.items()
+        if name in ("kernels", "resources", "clocks", "notes", "accuracy", "params", "stats")
+    ]
     del quantity
     return panel("Measurement", definitions(pairs))
 
@@ -121,9 +187,11 @@ def _words(value: Any) -> str:
 
 def _environment(samples: Samples) -> html.Section:
     environment = samples.run.get("environment")
-    pairs = environment if isinstance(environment, dict) else {
-        key: value for key, value in samples.run.items() if key not in ("ladders", "ideas", "missing", "command")
-    }
+    pairs = (
+        environment
+        if isinstance(environment, dict)
+        else {key: value for key, value in samples.run.items() if key not in ("ladders", "ideas", "missing", "command")}
+    )
     return panel("Environment", definitions([(name, _words(value)) for name, value in pairs.items()]))
 
 

@@ -33,9 +33,9 @@ SLOW_FROM = 8
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 ITEMSIZE = {"float32": 4, "float16": 2, "bfloat16": 2}
 OPERATORS = {
-    "softmax": [dict(M=4096, N=n) for n in (128, 512, 1024, 4096, 16384)],
-    "relu": [dict(N=1 << k) for k in (12, 16, 20, 24, 28)],
-    "matmul": [dict(M=n, N=n, K=n) for n in (256, 1024, 2048, 4096)],
+    "softmax": [{"M": 4096, "N": n} for n in (128, 512, 1024, 4096, 16384)],
+    "relu": [{"N": 1 << k} for k in (12, 16, 20, 24, 28)],
+    "matmul": [{"M": n, "N": n, "K": n} for n in (256, 1024, 2048, 4096)],
 }
 SPEED = {  # seconds a byte (or a FLOP) relative to eager's, and a fixed part in seconds
     "torch_eager": (1.0, 4e-6),
@@ -79,13 +79,13 @@ def seconds(operator: str, implementation: str, dtype: str, shape: dict[str, int
 
 
 def _measure(operator: str, name: str, dtype: str, shape: dict[str, int], ordinal: int, device: str) -> Measurement:
-    base = dict(
-        implementation=name,
-        dtype=dtype,
-        shape=shape,
-        case_digest=f"{operator}-{dtype}-1",
-        implementation_digest=f"{name}-{1 + (ordinal >= SLOW_FROM)}",
-    )
+    base = {
+        "implementation": name,
+        "dtype": dtype,
+        "shape": shape,
+        "case_digest": f"{operator}-{dtype}-1",
+        "implementation_digest": f"{name}-{1 + (ordinal >= SLOW_FROM)}",
+    }
     if device == "cpu" and not name.startswith("torch"):
         return Measurement(**base, status="skipped", reason="needs an NVIDIA GPU")
     if name == "cupy_raw" and dtype == "bfloat16":
