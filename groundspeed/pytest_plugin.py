@@ -1,15 +1,16 @@
 """The pytest-benchmark bridge: device time in pytest-benchmark's own statistics, so that its saving, comparing and
-failing on regressions work on GPU kernels.
+failing on a regression work on GPU kernels.
 
-``operator_benchmark(operator, implementation, case)``
-    Replays the samples of one measurement. All selected tests of an operator are measured in one sweep, the engine's,
-    in alternating rounds.
+``operator_benchmark()``
+    A test that takes this fixture exists once for every implementation and case of the selection
+    (GROUNDSPEED_OPERATORS, _IMPLEMENTATIONS, _DTYPES, _SHAPES, _TIER; tier small by default). All of an operator's
+    tests that pytest selected are measured in one sweep, the engine's, in alternating rounds.
 ``gpu_benchmark(function, *args, **kwargs)``
-    Measures any function in this process: the span of its kernels on the GPU, wall time on a CPU. Returns what one
+    Measures any function in this process: on a GPU the span of its kernels, on a CPU wall time. Returns what one
     call returned.
 
-pytest-benchmark times with a replaceable clock. Ours hands out the samples: it reads 0 when a round begins and the
-sample when it ends, so that each round of pytest-benchmark is one round of ours, digit for digit.
+pytest-benchmark times with a clock that a mark can replace. Ours hands out the samples: it reads 0 when a round begins
+and the sample when it ends, so that each round of pytest-benchmark is one round of ours, digit for digit.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from typing import Any
 
 import pytest
 
+from groundspeed.errors import UserError
+
 _NANO = 1e-9
-BRIDGED = "groundspeed_operator"
 
 
 class ReplayClock:
@@ -39,8 +41,8 @@ class ReplayClock:
             return next(self._readings)
         except StopIteration:
             raise RuntimeError(
-                "pytest-benchmark asked for more rounds than were measured: use the fixtures operator_benchmark and "
-                "gpu_benchmark, and not benchmark beside them"
+                "pytest-benchmark asked for more rounds than were measured: a test takes operator_benchmark or "
+                "gpu_benchmark, and does not call benchmark beside it"
             ) from None
 
 
@@ -61,13 +63,116 @@ def gpu_benchmark(replay_clock: ReplayClock, benchmark: Any) -> Callable[..., An
     def measure(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         if not benchmark.enabled:
             return benchmark.pedantic(function, args=args, kwargs=kwargs)
-        from groundspeed.measure.one import time_function
+        from groundspeed.bridge import time_function
 
-        timed = time_function(lambda: function(*args, **kwargs))
+        try:
+            timed = time_function(lambda: function(*args, **kwargs), seconds=_budget(benchmark))
+        except UserError as error:
+            pytest.fail(str(error), pytrace=False)
         benchmark.extra_info.update(timed.facts)
         return _replay(benchmark, replay_clock, timed.samples, timed.result)
 
     return measure
+
+
+@pytest.fixture
+def operator_benchmark(
+    request: pytest.FixtureRequest,
+    operator_sweeps: Callable[[str], Any],
+    replay_clock: ReplayClock,
+    benchmark: Any,
+    operator: str,
+    implementation: str,
+    case: str,
+) -> Callable[[], None]:
+    """Call it: the test's statistics become the samples of its implementation on its case."""
+
+    def replay() -> None:
+        from groundspeed.bridge import Wanted, facts
+
+        if not benchmark.enabled:
+            _skip(benchmark, "benchmarks are disabled; correctness alone: groundspeed check")
+        wanted = Wanted(operator, implementation, case)
+        entry = operator_sweeps(operator)[wanted]
+        if entry.status == "skipped":
+            _skip(benchmark, entry.reason)
+        if entry.status == "failed":
+            benchmark.skipped = True  # as in _skip
+            pytest.fail(f"{operator}/{implementation} {case}: {entry.failure}: {entry.reason}", pytrace=False)
+        benchmark.extra_info.update(facts(wanted, entry))
+        benchmark.group = benchmark.group or f"{operator} {case}"
+        _replay(benchmark, replay_clock, entry.samples["device_cold"], None)
+
+    return replay
+
+
+@pytest.fixture(scope="session")
+def operator_sweeps(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
+    """operator → its measurements, swept when first asked for; what pytest deselected is not measured."""
+    from groundspeed.bridge import Wanted, sweep
+
+    root = _root(request.config)
+    results = tmp_path_factory.mktemp("groundspeed")
+    tier = _selection().tier
+    selected: dict[str, list[Wanted]] = {}
+    for item in request.session.items:
+        params = getattr(getattr(item, "callspec", None), "params", {})
+        if "operator_benchmark" in getattr(item, "fixturenames", ()):
+            selected.setdefault(params["operator"], []).append(
+                Wanted(params["operator"], params["implementation"], params["case"])
+            )
+    swept: dict[str, Any] = {}
+
+    def measurements(operator: str) -> Any:
+        if operator not in swept:
+            try:
+                swept[operator] = sweep(root, results, selected[operator], tier)
+            except UserError as error:
+                swept[operator] = error
+        if isinstance(swept[operator], UserError):
+            pytest.fail(str(swept[operator]), pytrace=False)
+        return swept[operator]
+
+    return measurements
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One test for every implementation and case that the GROUNDSPEED_* variables let through."""
+    if "operator_benchmark" not in metafunc.fixturenames:
+        return
+    from groundspeed.bridge import inventory
+
+    try:
+        wanted = inventory(_root(metafunc.config), _selection())
+    except UserError as error:
+        raise pytest.UsageError(str(error)) from error
+    metafunc.parametrize(
+        ("operator", "implementation", "case"),
+        [(one.operator, one.implementation, one.case) for one in wanted],
+        ids=[one.id for one in wanted],
+    )
+
+
+def _selection() -> Any:
+    from groundspeed.selection import Selection
+
+    return Selection.from_environment(tier="small")
+
+
+def _root(config: pytest.Config) -> Any:
+    from groundspeed.project import find_project
+
+    return find_project(config.rootpath).root
+
+
+def _budget(benchmark: Any) -> float:
+    """pytest-benchmark's own limit of seconds for one benchmark (--benchmark-max-time, or the mark's)."""
+    return float(benchmark._max_time)
+
+
+def _skip(benchmark: Any, reason: str) -> None:
+    benchmark.skipped = True  # else pytest-benchmark warns that its fixture went unused
+    pytest.skip(reason)
 
 
 def _replay(benchmark: Any, clock: ReplayClock, samples: Sequence[float], result: Any) -> Any:

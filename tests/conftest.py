@@ -8,6 +8,9 @@ import subprocess
 
 import pytest
 
+# Also where the package is not installed; the name is that of its entry point, so it is loaded once.
+pytest_plugins = ["groundspeed.pytest_plugin"]
+
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 

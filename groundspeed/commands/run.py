@@ -1,9 +1,9 @@
 """Measure, and print the speedup table.
 
-  groundspeed run                                  the small tier of everything
-  groundspeed run --tier core --only softmax       one operator
+  groundspeed run                              the small tier of everything
+  groundspeed run --tier core --only softmax   one operator
   groundspeed run --only softmax/triton_* --only relu --dtype float16
-  groundspeed run --resume ID                      go on with a run that was ended
+  groundspeed run --resume ID                  go on with a run that was ended
 
 Each operator's record is on disk when its sweep ends. Exit status: 0 everything is measured or skipped with a
 reason, 1 an implementation failed, 2 wrong use, a broken spec, or a record that could not be written.
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from groundspeed.measure.supervisor import Progress
     from groundspeed.report.progress import Display
     from groundspeed.session import Run
+
+
+_BEFORE_CASES = ("start", "load", "ceilings")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -119,7 +122,8 @@ def _sweep(opened: Run, plan: dict[str, tuple[str, ...]], problems: list[str]) -
 
 
 def _show(display: Display, event: Progress) -> None:
-    where = f"{event.implementation + ', ' if event.implementation else ''}case {event.case + 1} of {event.cases}"
+    case = f"case {event.case + 1} of {event.cases}" if event.phase not in _BEFORE_CASES else ""
+    where = ", ".join(part for part in (event.implementation, case) if part)
     display.update(event.operator, event.phase, where, event.rows, event.rows_expected)
 
 
