@@ -1,0 +1,15 @@
+"""How much device memory a call takes above its inputs, its output included."""
+
+from groundspeed import asv_suite as _suite
+
+globals().update(
+    _suite.ask(
+        __name__,
+        _suite.Question(
+            kind="memory",
+            unit="bytes",
+            answer=lambda measurement: measurement.peak_memory_bytes,
+            means="Highest device memory of one call above its inputs, measured in a pass of its own.",
+        ),
+    )
+)
