@@ -11,8 +11,9 @@ from pathlib import Path
 from groundspeed import git
 from groundspeed.errors import UserError
 from groundspeed.machine import chosen_device, machine_name
+from groundspeed.measure.process import worker_environment
 from groundspeed.measure.protocol import Job
-from groundspeed.measure.supervisor import Outcome, Progress, supervise, worker_environment
+from groundspeed.measure.supervisor import Outcome, Progress, supervise
 from groundspeed.operator import Case
 from groundspeed.records import Footer, Header, Measurement, Record, record_path, write_record
 from groundspeed.selection import Selection

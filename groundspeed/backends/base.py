@@ -31,6 +31,8 @@ class Opened:
         Called after the first run: what the compiler gave its kernels.
     tuned
         Called after the first run: the configuration that an autotuner chose, or an empty string.
+    tuning, adopt_tuning
+        What an autotuner has learnt so far, by kernel, and taking over what another copy of the same kernels learnt.
     """
 
     prepare: Callable[[Mapping[str, Any]], Run]
@@ -39,6 +41,8 @@ class Opened:
     own_kernels: Callable[[], frozenset[str] | None] = lambda: None
     resources: Callable[[], tuple[KernelResources, ...]] = lambda: ()
     tuned: Callable[[], str] = lambda: ""
+    tuning: Callable[[], Mapping[str, Any]] = dict
+    adopt_tuning: Callable[[Mapping[str, Any]], None] = lambda learnt: None
 
 
 class Backend(Protocol):

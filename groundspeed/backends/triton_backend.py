@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
@@ -34,6 +35,8 @@ def open_implementation(tree: Tree, implementation: Implementation) -> Opened:
         own_kernels=lambda: frozenset(_kernel_names(tree)),
         resources=lambda: _resources(module),
         tuned=lambda: _tuned(module),
+        tuning=lambda: {name: dict(tuner.cache) for name, tuner in _tuners(module).items()},
+        adopt_tuning=lambda learnt: _adopt(module, learnt),
     )
 
 
@@ -74,6 +77,16 @@ def _one_configuration(tree: Tree) -> None:
             for link in chain:
                 if len(getattr(link, "configs", ())) > 1:
                     link.configs = link.configs[:1]
+
+
+def _tuners(module: ModuleType) -> dict[str, Any]:
+    """The autotuners of a module by the name of the kernel that each wraps."""
+    return {chain[-1].__name__: link for chain in _kernels(module) for link in chain if hasattr(link, "configs")}
+
+
+def _adopt(module: ModuleType, learnt: Mapping[str, Any]) -> None:
+    for name, tuner in _tuners(module).items():
+        tuner.cache.update(learnt.get(name, {}))
 
 
 def _tuned(module: ModuleType) -> str:

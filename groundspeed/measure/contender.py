@@ -16,15 +16,18 @@ from groundspeed.tree import Implementation, Tree
 
 @dataclass(frozen=True)
 class Contender:
-    """One implementation of one tree, loaded. The gate has two of each: base's and head's."""
+    """One implementation of one tree, loaded. The gate has two of each, told apart by their labels."""
 
     tree: Tree
     implementation: Implementation
     opened: Opened
+    label: str = ""
+    tuned_by: Contender | None = None
 
     @property
     def name(self) -> str:
-        return self.implementation.name
+        """What it goes by among the contenders of a case: its label, or the implementation's own name."""
+        return self.label or self.implementation.name
 
     @property
     def digest(self) -> str:
@@ -45,13 +48,16 @@ class Prepared:
         return self.contender.opened.to_torch(self.run())
 
 
-def open_contender(tree: Tree, implementation: Implementation) -> Contender:
+def open_contender(tree: Tree, implementation: Implementation, label: str = "") -> Contender:
     """Load an implementation. Raises UserError for an unknown back end and whatever its file raises."""
-    return Contender(tree, implementation, backend(implementation.backend).open_implementation(tree, implementation))
+    opened = backend(implementation.backend).open_implementation(tree, implementation)
+    return Contender(tree, implementation, opened, label)
 
 
 def prepare(contender: Contender, tensors: Mapping[str, Any], device: str) -> Prepared:
     """Compile, convert weights, tune; then the first run. Both are first-call time, and neither is ever timed again."""
+    if contender.tuned_by is not None:
+        contender.opened.adopt_tuning(contender.tuned_by.opened.tuning())
     start = time.perf_counter_ns()
     run = contender.opened.prepare(tensors)
     synchronize(device)

@@ -12,7 +12,7 @@ from groundspeed.measure.bench import Bench
 from groundspeed.measure.datasheet import peak
 from groundspeed.measure.environment import gpu_handle
 from groundspeed.measure.protocol import Job
-from groundspeed.measure.sampling import Budget
+from groundspeed.measure.sampling import Budget, exactly
 from groundspeed.operator import Operator
 from groundspeed.records import Ceilings
 
@@ -25,7 +25,7 @@ def make_bench(job: Job, begin: Callable[[str, float, str], None]) -> Bench:
         from groundspeed.measure.timers.clock import ClockTimer
 
         # A shared CPU does not settle to half a per cent: there the budget ends the rounds, and the row says so.
-        budget = Budget(seconds=job.seconds, width=0.02, settle_rounds=2)
+        budget = exactly(job.rounds) if job.rounds else Budget(seconds=job.seconds, width=0.02, settle_rounds=2)
         return Bench("cpu", ClockTimer(), budget, seed=job.seed, begin=begin)
     from groundspeed.measure.timers.cupti import CuptiTimer
 
@@ -33,7 +33,7 @@ def make_bench(job: Job, begin: Callable[[str, float, str], None]) -> Bench:
     return Bench(
         "cuda",
         CuptiTimer(torch.device("cuda", torch.cuda.current_device())),
-        Budget(seconds=job.seconds),
+        exactly(job.rounds) if job.rounds else Budget(seconds=job.seconds),
         seed=job.seed,
         gpu=gpu_handle("cuda"),
         peak=peak(properties.name),
@@ -43,8 +43,8 @@ def make_bench(job: Job, begin: Callable[[str, float, str], None]) -> Bench:
 
 
 def session_ceilings(job: Job, spec: Operator) -> Ceilings | None:
-    """Measured on a GPU when something is to be timed there."""
-    if job.device != "cuda" or job.check_only:
+    """Measured on a GPU when something is to be timed there, and no other side of a comparison is the measure."""
+    if job.device != "cuda" or job.check_only or job.sides:
         return None
     from groundspeed.measure.ceilings import measure_ceilings
 

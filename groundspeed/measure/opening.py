@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import torch
 
 from groundspeed.backends import backend
 from groundspeed.backends.triton_backend import interpreting
-from groundspeed.build import BuildError, build_all, find_toolchain
+from groundspeed.build import BuildError, Extension, build_all, find_toolchain
 from groundspeed.errors import UserError
 from groundspeed.measure.bench import Fault, as_fault
 from groundspeed.measure.contender import Contender, open_contender
 from groundspeed.measure.protocol import Job
 from groundspeed.tree import Implementation, Tree
 
+Entry = tuple[str, Tree, Implementation]
 Tell = Callable[[str], None]
 
 
@@ -24,27 +26,38 @@ def open_all(job: Job, tree: Tree, loading: Tell) -> dict[str, Contender | Fault
 
     CUDA files are compiled first, side by side: one after the other they would cost most of a run.
     """
-    chosen = [tree.implementation(job.operator, name) for name in job.implementations]
-    wanted = [one for one in chosen if one.name not in job.excluded]
-    broken = _build(job.device, tree, wanted)
+    entries = _entries(job, tree)
+    broken = _build(job.device, [entry for entry in entries if entry[0] not in job.excluded])
     opened: dict[str, Contender | Fault] = {}
-    for implementation in chosen:
-        name = implementation.name
-        loading(name)
-        if name in job.excluded:
-            opened[name] = Fault("crash", job.excluded[name])
-        elif name in broken:
-            opened[name] = Fault("build", broken[name])
+    for label, own_tree, implementation in entries:
+        loading(label)
+        if label in job.excluded:
+            opened[label] = Fault("crash", job.excluded[label])
+        elif label in broken:
+            opened[label] = Fault("build", broken[label])
         else:
-            opened[name] = _open(job, tree, implementation)
+            opened[label] = _open(job, own_tree, implementation, label)
     return opened
 
 
-def _open(job: Job, tree: Tree, implementation: Implementation) -> Contender | Fault:
+def _entries(job: Job, tree: Tree) -> list[Entry]:
+    """Label, tree and implementation of every contender; the sides of a comparison have trees of their own."""
+    if not job.sides:
+        return [(name, tree, tree.implementation(job.operator, name)) for name in job.implementations]
+    trees: dict[str, Tree] = {}
+    entries = []
+    for side in job.sides:
+        if side.label in job.implementations:
+            own = trees.setdefault(side.package, Tree(Path(side.tree), side.package, specs=tree.spec_tree))
+            entries.append((side.label, own, own.implementation(job.operator, side.implementation)))
+    return entries
+
+
+def _open(job: Job, tree: Tree, implementation: Implementation, label: str) -> Contender | Fault:
     try:
         interpreted = job.check_only and implementation.backend == "triton" and interpreting()
         absent = None if interpreted else backend(implementation.backend).absent(job.device)
-        return Fault(None, absent) if absent else open_contender(tree, implementation)
+        return Fault(None, absent) if absent else open_contender(tree, implementation, label)
     except UserError as error:
         return Fault("error", str(error))
     except Exception as error:
@@ -52,14 +65,16 @@ def _open(job: Job, tree: Tree, implementation: Implementation) -> Contender | F
         return as_fault(error, job.device)
 
 
-def _build(device: str, tree: Tree, implementations: Sequence[Implementation]) -> dict[str, str]:
-    """Compile every CUDA file; returns the compiler's complaint by implementation."""
-    sources = {one.cuda_source: one.name for one in implementations if one.cuda_source}
+def _build(device: str, entries: Sequence[Entry]) -> dict[str, str]:
+    """Compile every CUDA file; returns the compiler's complaint by label."""
+    sources = [(label, tree.root, one.cuda_source) for label, tree, one in entries if one.cuda_source]
     if device != "cuda" or not sources:
         return {}
     try:
         toolchain = find_toolchain("{}.{}".format(*torch.cuda.get_device_capability()))
     except UserError as error:
-        return {name: str(error) for name in sources.values()}
-    built = build_all(tree.root, [source for source in sources if source], toolchain)
-    return {sources[source]: str(result) for source, result in built.items() if isinstance(result, BuildError)}
+        return {label: str(error) for label, _, _ in sources}
+    built: dict[Path, Extension | BuildError] = {}
+    for root in {root for _, root, _ in sources}:
+        built |= build_all(root, [source for _, of, source in sources if of == root], toolchain)
+    return {label: str(built[source]) for label, _, source in sources if isinstance(built[source], BuildError)}

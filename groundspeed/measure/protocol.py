@@ -10,6 +10,21 @@ from groundspeed.operator import Case
 from groundspeed.records import Ceilings, Environment, Measurement
 
 
+class Side(msgspec.Struct, frozen=True):
+    """A contender of a comparison: an implementation of a tree of its own, under a label of its own.
+
+    ``cases`` are the labels of those of the job's cases that it takes part in. ``tuned_by`` names a side with the same
+    kernels, whose tuning it takes over when that side was prepared before it.
+    """
+
+    label: str
+    tree: str
+    package: str
+    implementation: str
+    cases: tuple[str, ...]
+    tuned_by: str = ""
+
+
 class Job(msgspec.Struct, frozen=True):
     """One operator's work for one worker.
 
@@ -20,6 +35,13 @@ class Job(msgspec.Struct, frozen=True):
         Time each implementation alone, so that a crash while timing names its culprit.
     check_only
         Judge, and measure nothing.
+    sides
+        In a comparison, the contenders instead of ``implementations`` of ``tree``; then ``implementations`` are their
+        labels.
+    rounds
+        Take just so many rounds instead of stopping when the interval is narrow; 0 stops by the interval.
+    tolerance
+        (rtol, atol, norm) by dtype in place of the spec's.
     seconds
         Wall time of timed rounds allowed for each implementation of a case.
     """
@@ -33,6 +55,9 @@ class Job(msgspec.Struct, frozen=True):
     excluded: dict[str, str] = {}
     solo: bool = False
     check_only: bool = False
+    sides: tuple[Side, ...] = ()
+    rounds: int = 0
+    tolerance: dict[str, tuple[float, float, float]] = {}
     seconds: float = 0.4
     seed: int = 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -33,6 +34,11 @@ class Rounds:
     samples: list[list[Sample]]
     unstable: list[str] = field(default_factory=list)
     retaken: int = 0
+
+
+def exactly(rounds: int) -> Budget:
+    """Just so many rounds, whatever they show: a comparison needs the same number from every process."""
+    return Budget(math.inf, 0.0, settle_rounds=3, min_rounds=rounds, max_rounds=rounds, chunk=rounds)
 
 
 def sample(
@@ -92,7 +98,7 @@ def _width(samples: Sequence[Sample]) -> float:
 
 def _unstable(samples: Sequence[Sample], budget: Budget, spent: float) -> str:
     width = _width(samples)
-    if width <= budget.width:
+    if width <= budget.width or budget.width == 0:
         return ""
     wanted = f"wanted ±{100 * budget.width:g} %"
     return f"99 % interval ±{100 * width:.1f} % after {len(samples)} rounds in {spent:.1f} s, {wanted}"

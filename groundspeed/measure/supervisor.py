@@ -6,26 +6,18 @@ implementation's failure; one while all were being timed together is found by ti
 
 from __future__ import annotations
 
-import os
-import selectors
 import signal
-import subprocess
-import sys
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from time import monotonic
-from typing import IO
 
 import msgspec
 
+from groundspeed.measure.process import Worker, start_worker
 from groundspeed.measure.protocol import CaseDone, Done, Dying, Event, Job, Phase, Ready, Row, decode_event
 from groundspeed.records import Ceilings, Environment, Failure, Measurement
 
 _MAX_RESTARTS = 40
-_GRACE = 5.0
-_LOG_TAIL = 4000
 
 
 @dataclass(frozen=True)
@@ -52,15 +44,19 @@ class Outcome:
     problem: str = ""  # why nothing could be measured at all
 
 
-def supervise(job: Job, environment: dict[str, str], progress: Callable[[Progress], None]) -> Outcome:
-    """Run a job to its end, through as many workers as it takes."""
+def supervise(
+    job: Job, environment: dict[str, str], progress: Callable[[Progress], None], first: Worker | None = None
+) -> Outcome:
+    """Run a job to its end, through as many workers as it takes; ``first`` is one that waits for a job already."""
     outcome = Outcome()
     remaining = list(range(len(job.cases)))
     attempt: Job | None = job
+    waiting = first
     for _ in range(_MAX_RESTARTS):
         assert attempt is not None
         watch = _Watch(remaining, outcome, attempt, progress)
-        end = _run_worker(attempt, environment, watch)
+        end = _run_worker(attempt, waiting or start_worker(environment), watch)
+        waiting = None
         remaining = [case for case in remaining if case not in watch.finished]
         if end is None or not remaining:
             return outcome
@@ -107,8 +103,12 @@ class _Watch:
                 self.dying = event.reason
             case Done():
                 for name, value in event.seconds.items():
-                    self._outcome.seconds[name] = self._outcome.seconds.get(name, 0.0) + value
+                    self.count(name, value)
         self._progress(self._where())
+
+    def count(self, name: str, seconds: float) -> None:
+        """Add to the split of the wall time."""
+        self._outcome.seconds[name] = self._outcome.seconds.get(name, 0.0) + seconds
 
     def _where(self) -> Progress:
         last = self.last
@@ -160,106 +160,30 @@ def _failed(job: Job, case: int, name: str, failure: Failure, reason: str) -> Me
     )
 
 
-def _run_worker(job: Job, environment: dict[str, str], watch: _Watch) -> _End | None:
-    """One worker from start to end; None when it did all its work."""
-    receive, send = os.pipe()
-    with tempfile.TemporaryFile() as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "groundspeed.measure.worker", str(send)],
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            pass_fds=(send,),
-            env=environment,
-            start_new_session=True,  # so that a hang's children are killed with it
-        )
-        os.close(send)
-        try:
-            hung = _converse(process, job, receive, watch)
-        except BaseException:
-            _kill(process)
-            raise
-        finally:
-            os.close(receive)
-        if hung:
-            _kill(process)
-            return _End("timeout", hung)
-        status = process.wait()
-        return None if status == 0 else _end(status, watch, log)
-
-
-def _converse(process: subprocess.Popen[bytes], job: Job, receive: int, watch: _Watch) -> str:
-    """Hand over the job and listen until the pipe closes. Returns why the worker was given up, or nothing."""
-    assert process.stdin is not None
+def _run_worker(job: Job, worker: Worker, watch: _Watch) -> _End | None:
+    """One worker from its job to its end; None when it did all its work."""
     try:
-        process.stdin.write(msgspec.json.encode(job))
-        process.stdin.close()
-    except BrokenPipeError:
-        return ""  # it died at once: its exit status says how
-    selector = selectors.DefaultSelector()
-    selector.register(receive, selectors.EVENT_READ)
-    for line in _lines(receive, selector, watch):
-        if line is None:
-            return f"no sign of life for {watch.last.limit:.0f} s"
-        watch.take(decode_event(line))
-    return ""
+        listening = worker.lines(lambda: watch.last.limit) if worker.hand_over(job) else ()
+        for line in listening:
+            if line is None:
+                return _End("timeout", f"no sign of life for {watch.last.limit:.0f} s")
+            watch.take(decode_event(line))
+        done = monotonic()
+        status = worker.process.wait()
+        watch.count("exit", monotonic() - done)
+        return None if status == 0 else _end(status, watch, worker.last_words())
+    finally:
+        if worker.process.poll() is None:
+            worker.kill()
+        worker.close()
 
 
-def _lines(receive: int, selector: selectors.BaseSelector, watch: _Watch) -> Iterator[bytes | None]:
-    """Lines as they come; None once when the current phase has outlived its limit."""
-    pending = b""
-    heard = monotonic()
-    while True:
-        left = watch.last.limit - (monotonic() - heard)
-        if left <= 0:
-            yield None
-            return
-        if not selector.select(timeout=left):
-            continue
-        chunk = os.read(receive, 1 << 16)
-        if not chunk:
-            return
-        heard = monotonic()
-        *whole, pending = (pending + chunk).split(b"\n")
-        yield from whole
-
-
-def _end(status: int, watch: _Watch, log: IO[bytes]) -> _End:
+def _end(status: int, watch: _Watch, said: str) -> _End:
     if watch.dying:
         return _End("crash", watch.dying)
-    said = _last_words(log)
     if status < 0:
         name = signal.Signals(-status).name
         failure: Failure = "oom" if name == "SIGKILL" else "crash"
         hint = " (killed: out of memory?)" if name == "SIGKILL" else ""
         return _End(failure, f"the worker died of {name}{hint}" + (f": {said}" if said else ""))
     return _End("crash", said or f"the worker exited with status {status}")
-
-
-def _last_words(log: IO[bytes]) -> str:
-    """The last line of the log that is not blank."""
-    log.seek(0, os.SEEK_END)
-    log.seek(max(0, log.tell() - _LOG_TAIL))
-    lines = [line.strip() for line in log.read().decode(errors="replace").splitlines() if line.strip()]
-    return lines[-1][:400] if lines else ""
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End the worker and whatever it started; its session is its own, so nobody else is hit."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-    finally:
-        process.wait(timeout=_GRACE)
-
-
-def worker_environment(extra: dict[str, str]) -> dict[str, str]:
-    """This process's environment with the package on the path, whether or not it is installed."""
-    paths = [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")]
-    return {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(path for path in paths if path),
-        "PYTHONUNBUFFERED": "1",
-        **extra,
-    }

@@ -20,11 +20,17 @@ _LOST = 70  # exit status of a worker whose device is gone
 
 def main() -> int:
     began = perf_counter()
-    job = msgspec.json.decode(sys.stdin.buffer.read(), type=Job)
     channel = Channel(os.fdopen(int(sys.argv[1]), "wb"))
     channel.send(Phase("start", 180.0))
+    # Before the job is read: a worker that was started early has its imports behind it when its turn comes.
+    import torch._dynamo
+
     from groundspeed.measure.bench import DeviceLost
 
+    torch.set_grad_enabled(False)
+    waiting = perf_counter()
+    job = msgspec.json.decode(sys.stdin.buffer.read(), type=Job)
+    began += perf_counter() - waiting
     try:
         seconds = work(job, channel, began)
     except DeviceLost as lost:
@@ -46,12 +52,12 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
     from groundspeed.measure.environment import describe, free_memory
     from groundspeed.measure.judging import check_case
     from groundspeed.measure.opening import open_all
+    from groundspeed.measure.sides import adopt_tolerance, link_tuning, takes_part
     from groundspeed.tree import Tree
 
-    torch.set_grad_enabled(False)
     specs = Tree(Path(job.specs))
     tree = specs if job.specs == job.tree else Tree(Path(job.tree), specs=specs)
-    spec = tree.spec(job.operator)
+    spec = adopt_tolerance(tree.spec(job.operator), job.tolerance)
     teller = _Teller(channel)
     bench = make_bench(job, teller.begin)
     seconds = bench.seconds
@@ -66,18 +72,20 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
     opened = open_all(job, tree, lambda name: channel.send(Phase("load", 900.0, -1, name)))
     seconds["load"] = perf_counter() - start
 
+    opened = link_tuning(opened, job.sides)
     contenders = [one for one in opened.values() if isinstance(one, Contender)]
     steps = check_case if job.check_only else measure_case
     for number, one in enumerate(job.case_list()):
         teller.case = number
         digest = tree.case_digest(job.operator, one)
-        faults = {name: fault for name, fault in opened.items() if isinstance(fault, Fault)}
+        part = takes_part(job, one)
+        faults = {name: fault for name, fault in opened.items() if isinstance(fault, Fault) and name in part}
         shortage = memory_shortage(spec, one, free_memory(job.device))
         if shortage:
-            faults |= {contender.name: Fault(None, shortage) for contender in contenders}
+            faults |= {contender.name: Fault(None, shortage) for contender in contenders if contender.name in part}
         for name, fault in faults.items():
             channel.send(Row(number, fault_row(name, one, digest, fault)))
-        able = [] if shortage else contenders
+        able = [] if shortage else [contender for contender in contenders if contender.name in part]
         for group in [[contender] for contender in able] if job.solo else [able] if able else []:
             for row in steps(bench, job.operator, spec, one, group, digest):
                 channel.send(Row(number, row))

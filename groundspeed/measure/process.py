@@ -1,0 +1,112 @@
+"""A worker's process: started, given a job, listened to, ended."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import IO
+
+import msgspec
+
+from groundspeed.measure.protocol import Job
+
+_GRACE = 5.0
+_LOG_TAIL = 4000
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A running worker. ``events`` is the reading end of its pipe; ``log`` takes whatever its libraries print."""
+
+    process: subprocess.Popen[bytes]
+    events: int
+    log: IO[bytes]
+
+    def hand_over(self, job: Job) -> bool:
+        """Give it its job; False when it is already dead."""
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(msgspec.json.encode(job))
+            self.process.stdin.close()
+        except BrokenPipeError:
+            return False
+        return True
+
+    def lines(self, limit: Callable[[], float]) -> Iterator[bytes | None]:
+        """Events as they come, until it closes the pipe; None at last when nothing came for ``limit()`` seconds."""
+        selector = selectors.DefaultSelector()
+        selector.register(self.events, selectors.EVENT_READ)
+        pending = b""
+        heard = monotonic()
+        while True:
+            left = limit() - (monotonic() - heard)
+            if left <= 0:
+                yield None
+                return
+            if not selector.select(timeout=left):
+                continue
+            chunk = os.read(self.events, 1 << 16)
+            if not chunk:
+                return
+            heard = monotonic()
+            *whole, pending = (pending + chunk).split(b"\n")
+            yield from whole
+
+    def last_words(self) -> str:
+        """The last line of the log that is not blank."""
+        self.log.seek(0, os.SEEK_END)
+        self.log.seek(max(0, self.log.tell() - _LOG_TAIL))
+        lines = [line.strip() for line in self.log.read().decode(errors="replace").splitlines() if line.strip()]
+        return lines[-1][:400] if lines else ""
+
+    def kill(self) -> None:
+        """End it and whatever it started; its session is its own, so nobody else is hit."""
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+        finally:
+            self.process.wait(timeout=_GRACE)
+            self.close()
+
+    def close(self) -> None:
+        """Give back the pipe and the log."""
+        if not self.log.closed:
+            os.close(self.events)
+            self.log.close()
+
+
+def start_worker(environment: dict[str, str]) -> Worker:
+    """Start a worker; it does its imports and waits for its job."""
+    events, send = os.pipe()
+    log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the worker
+    process = subprocess.Popen(
+        [sys.executable, "-m", "groundspeed.measure.worker", str(send)],
+        stdin=subprocess.PIPE,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        pass_fds=(send,),
+        env=environment,
+        start_new_session=True,  # so that a hang's children are killed with it
+    )
+    os.close(send)
+    return Worker(process, events, log)
+
+
+def worker_environment(extra: dict[str, str]) -> dict[str, str]:
+    """This process's environment with the package on the path, whether or not it is installed."""
+    paths = [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")]
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(path for path in paths if path),
+        "PYTHONUNBUFFERED": "1",
+        **extra,
+    }
