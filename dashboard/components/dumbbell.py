@@ -11,7 +11,8 @@ from dashboard.components.figure import Figure, axis, layout
 
 BETTER, WORSE = "#2166AC", "#B2182B"
 ROW, LEAST = 26, 240
-_STEPS = (1.005, 1.01, 1.02, 1.05, 1.1, 1.25, 1.5, 2.0, 4.0, 16.0, 256.0)
+MOST = 4  # ticks to either side of 1×
+_STEPS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.25)
 
 
 def ratio_strip(rows: Sequence[dict[str, Any]], left: str, right: str, show: Callable[[float], str]) -> Figure:
@@ -39,7 +40,13 @@ def ratio_strip(rows: Sequence[dict[str, Any]], left: str, right: str, show: Cal
     ratios = [row["ratio"] for row in rows]
     low, high = min(0.97, *ratios), max(1.03, *ratios)
     ticks = _ticks(low, high)
-    x = axis("ratio", type="log", tickvals=ticks, ticktext=[f"{tick:.4g}×" for tick in ticks])
+    x = axis(
+        "ratio",
+        type="log",
+        range=[math.log10(low / 1.005), math.log10(high * 1.005)],
+        tickvals=ticks,
+        ticktext=[f"{tick:.4g}×" for tick in ticks],
+    )
     y = axis("", type="category", categoryorder="array", categoryarray=operators)
     line = {
         "type": "line",
@@ -55,10 +62,12 @@ def ratio_strip(rows: Sequence[dict[str, Any]], left: str, right: str, show: Cal
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """1× and steps to either side, coarse enough for the range."""
-    reach = max(math.log2(high), -math.log2(low))
-    for step in _STEPS:
-        count = int(reach / math.log2(step))
-        if count <= 4:
-            break
-    return [step**power for power in range(-count - 1, count + 2) if low / 1.02 <= step**power <= high * 1.02]
+    """1× and a few round values to either side: even steps while the range is small, powers of 2 beyond."""
+    reach = max(high, 1 / low)
+    if reach < 2:
+        step = next(step for step in _STEPS if (reach - 1) / step <= MOST)
+        ticks = [1 + step * count for count in range(-MOST, MOST + 1)]
+    else:
+        base = 2.0 ** math.ceil(math.log2(reach) / MOST)
+        ticks = [base**power for power in range(-MOST, MOST + 1)]
+    return [tick for tick in ticks if low <= tick * 1.002 and tick <= high * 1.002]

@@ -64,9 +64,9 @@ def legend() -> html.P:
     """What the marks of a matrix mean."""
     return html.P(
         [
-            html.Span("slower", className="key", style=_paint(-2.5)),
-            html.Span("1×", className="key", style=_paint(0)),
-            html.Span("faster", className="key", style=_paint(2.5)),
+            html.Span("slower", className="key painted", style=_paint(-2.5)),
+            html.Span("1×", className="key painted", style=_paint(0)),
+            html.Span("faster", className="key painted", style=_paint(2.5)),
             html.Span("★ fastest"),
             html.Span("≈ interval stayed wide"),
             html.Span("skipped", className="key skipped"),
@@ -84,8 +84,8 @@ def _swatch(column: str) -> html.Span:
 def _paint(log2: float | None) -> dict[str, str]:
     if log2 is None:
         return {}
-    background, ink = speedup_colour(log2)
-    return {"backgroundColor": background, "color": ink}
+    light, dark = speedup_colour(log2), speedup_colour(log2, dark=True)
+    return {"--light": light[0], "--light-ink": light[1], "--dark": dark[0], "--dark-ink": dark[1]}
 
 
 def _cell(cell: MatrixCell) -> html.Td:
@@ -93,4 +93,10 @@ def _cell(cell: MatrixCell) -> html.Td:
     if cell.below:
         content.append(html.Span(cell.below, className="below"))
     inner = html.A(content, href=cell.href, title=cell.hint) if cell.href else html.Span(content, title=cell.hint)
-    return html.Td(inner, className=f"cell {cell.kind}{' best' if cell.best else ''}", style=_paint(cell.log2))
+    return html.Td(
+        inner,
+        className=" ".join(
+            part for part in ("cell", cell.kind, "best" * cell.best, "painted" * (cell.log2 is not None)) if part
+        ),
+        style=_paint(cell.log2),
+    )

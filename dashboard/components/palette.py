@@ -48,7 +48,8 @@ def _slot(name: str) -> int:
 
 
 # ColorBrewer's RdBu with white in the middle: red is slower, blue is faster.
-_RDBU = (
+# In the dark the middle is dark, so that 1× recedes there too; white text keeps 4.5 : 1 on every step.
+_LIGHT = (
     (178, 24, 43),
     (239, 138, 98),
     (253, 219, 199),
@@ -57,14 +58,16 @@ _RDBU = (
     (103, 169, 207),
     (33, 102, 172),
 )
+_DARK = ((158, 32, 38), (126, 38, 38), (78, 40, 42), (42, 48, 56), (34, 60, 88), (26, 86, 138), (24, 104, 172))
 
 
-def speedup_colour(log2_ratio: float, limit: float = 3.0) -> tuple[str, str]:
+def speedup_colour(log2_ratio: float, limit: float = 3.0, dark: bool = False) -> tuple[str, str]:
     """Background and text colour of a speedup on a log2 scale clipped at ±limit; 1× is the middle."""
-    position = (max(-limit, min(limit, log2_ratio)) / limit + 1) / 2 * (len(_RDBU) - 1)
-    low = min(int(position), len(_RDBU) - 2)
+    steps = _DARK if dark else _LIGHT
+    position = (max(-limit, min(limit, log2_ratio)) / limit + 1) / 2 * (len(steps) - 1)
+    low = min(int(position), len(steps) - 2)
     share = position - low
-    red, green, blue = (round(a + (b - a) * share) for a, b in zip(_RDBU[low], _RDBU[low + 1], strict=True))
+    red, green, blue = (round(a + (b - a) * share) for a, b in zip(steps[low], steps[low + 1], strict=True))
     return f"rgb({red},{green},{blue})", "#ffffff" if _luminance(red, green, blue) < 0.179 else "#111111"
 
 

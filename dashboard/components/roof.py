@@ -49,9 +49,19 @@ def _names(points: Sequence[RoofPoint]) -> list[dict[str, Any]]:
             fastest[point.operator] = point
     if len(fastest) > MOST_NAMES:
         return []
+    together: dict[float, list[RoofPoint]] = {}
+    for point in fastest.values():
+        together.setdefault(round(math.log10(point.intensity) * 8), []).append(point)
     return [
-        {"x": math.log10(p.intensity), "y": math.log10(p.rate), "text": name, "showarrow": False, "yshift": 14}
-        for name, p in fastest.items()
+        {
+            "x": math.log10(near[0].intensity),
+            "y": math.log10(max(point.rate for point in near)),
+            "text": "<br>".join(sorted(point.operator for point in near)),
+            "showarrow": False,
+            "yanchor": "bottom",
+            "yshift": 6,
+        }
+        for near in together.values()
     ]
 
 

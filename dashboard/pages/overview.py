@@ -202,7 +202,7 @@ def _cases(name: str, view: View, frame: pl.DataFrame) -> html.Div:
         table.link("Case", "label", lambda r: view.state.to("operator", operator=r["operator"], dtype=r["dtype"])),
         table.text("Implementation", "implementation"),
         table.number("Speedup", "speedup", numbers.times, large=True),
-        table.number(view.metric.label, view.metric.name, view.show),
+        table.number("Value", view.metric.name, view.show, hint=view.metric.label),
     ]
     rows = frame.with_columns(pl.format("{} {} {}", "operator", "dtype", "shape").alias("label")).to_dicts()
     return html.Div(table.table(name, columns, rows), className="compact")

@@ -57,7 +57,7 @@ def draw(view: View) -> list[Any]:
             className="title",
         ),
         _status(row),
-        _samples(view, row, samples),
+        *_samples(view, row, samples),
         html.Div([_facts(row, samples), _environment(samples)], className="columns"),
         _command(row, samples),
     ]
@@ -81,9 +81,9 @@ def _status(row: dict[str, Any]) -> html.P | None:
     return html.P(f"≈ unstable: {row['unstable']}", className="notice") if row["unstable"] else None
 
 
-def _samples(view: View, row: dict[str, Any], samples: Samples) -> Any:
+def _samples(view: View, row: dict[str, Any], samples: Samples) -> list[Any]:
     if not samples.quantities:
-        return panel("Samples", html.P("The file holds no samples of this measurement."))
+        return [panel("Samples", html.P("The file holds no samples of this measurement."))]
     unit = str(row["unit"] or "s") if not view.ours else "s"
     columns = [
         table.text("Quantity", "name"),
@@ -128,22 +128,19 @@ def _samples(view: View, row: dict[str, Any], samples: Samples) -> Any:
         every,
     )
     drawn = {NAMES.get(name, name): values for name, values in samples.quantities.items()}
-    return html.Div(
-        [
-            chart(
-                "samples",
-                "Samples by round",
-                rounds(drawn, unit),
-                twin,
-                "Value i of every implementation of a case comes from the same round i.",
-            ),
-            panel("Summary", table.table("summary", columns, summary)),
-        ]
-    )
+    return [
+        chart(
+            "samples",
+            "Samples by round",
+            rounds(drawn, unit),
+            twin,
+            "Value i of every implementation of a case comes from the same round i.",
+        ),
+        panel("Summary", table.table("summary", columns, summary)),
+    ]
 
 
 def _facts(row: dict[str, Any], samples: Samples) -> html.Section:
-    quantity = numbers.quantity
     pairs: list[tuple[str, Any]] = [
         ("status", row["status"]),
         ("commit", row["commit"]),
@@ -169,7 +166,6 @@ def _facts(row: dict[str, Any], samples: Samples) -> html.Section:
         for name, value in samples.measurement.items()
         if name in ("kernels", "resources", "clocks", "notes", "accuracy", "params", "stats")
     ]
-    del quantity
     return panel("Measurement", definitions(pairs))
 
 
@@ -182,7 +178,7 @@ def _words(value: Any) -> str:
         return ", ".join(f"{key} {_words(inner)}" for key, inner in value.items() if inner not in (None, "", [], {}))
     if isinstance(value, list):
         return "; ".join(_words(inner) for inner in value)
-    return str(value)
+    return numbers.significant(value, 4) if isinstance(value, float) else str(value)
 
 
 def _environment(samples: Samples) -> html.Section:
