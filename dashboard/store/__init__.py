@@ -3,11 +3,14 @@
 >>> store = open_store(Path("results"))
 >>> store.refresh()          # reads new and changed files only; True when anything changed
 >>> frames = store.snapshot  # immutable: hold it for the length of one answer
->>> frames.measurements, frames.runs, frames.machines, frames.problems
+>>> frames.measurements, frames.latest, frames.runs, frames.machines, frames.problems
+
+``dashboard.store.queries`` asks the frames; ``samples_of`` opens the one file behind a row.
 """
 
 from __future__ import annotations
 
+from dashboard.store.samples import Samples, samples_of
 from dashboard.store.schema import (
     CASE,
     MACHINES,
@@ -34,7 +37,9 @@ __all__ = [
     "Direction",
     "Metric",
     "Project",
+    "Samples",
     "Snapshot",
     "Store",
     "open_store",
+    "samples_of",
 ]

@@ -118,7 +118,7 @@ def _entries_1(document: dict[str, Any], results: dict[str, Any]) -> Iterator[tu
 
 def _benchmark(name: str, entry: Mapping[str, Any]) -> Benchmark:
     params = entry.get("params") or ()
-    if not all(isinstance(values, list) for values in params):
+    if not (isinstance(params, (list, tuple)) and all(isinstance(values, list) for values in params)):
         raise Unreadable(f"{name}: params must be a list of lists")
     params = tuple(tuple(map(str, values)) for values in params)
     result = entry.get("result")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
-from dashboard.store.schema import MEASUREMENTS, RUNS
+from dashboard.store.schema import MEASUREMENTS, RUNS, empty
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,8 @@ def _load(path: Path, schema: dict[str, pl.DataType]) -> pl.DataFrame:
     # Read through a handle: given a path, polars would take brackets in a folder's name for a pattern.
     with path.open("rb") as file:
         frame = pl.read_ipc(file)
+    if not frame.width:  # no rows: every column was left out
+        return empty(schema)
     return frame.select(
         [pl.col(name).cast(t) if name in frame.columns else pl.lit(None, t).alias(name) for name, t in schema.items()]
     )

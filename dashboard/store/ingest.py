@@ -42,7 +42,7 @@ def read_described(results: Path, paths: Iterable[str]) -> Described:
     described = Described({}, {}, {})
     for path in paths:
         try:
-            document = _json(_read(results / path))
+            document = read_json(results / path)
             if path.rpartition("/")[2] == BENCHMARKS:
                 described.benchmarks[path] = meanings(document)
             elif isinstance(document, dict) and isinstance(document.get("machine"), str):
@@ -79,6 +79,11 @@ def read_file(path: str, payload: bytes, described: Described, rows: Table, runs
     beside = path.rpartition("/")[0] + f"/{MACHINE}"
     machine = described.machines.get(beside.removeprefix("/"), {}).get("machine", "")
     add_asv(path, file, described.benchmarks[above] if above else {}, str(machine), rows, runs)
+
+
+def read_json(path: Path) -> object:
+    """A whole JSON file. Raises Unreadable."""
+    return _json(_read(path))
 
 
 def _read(path: Path) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import orjson
@@ -19,6 +20,12 @@ def loads(payload: bytes) -> Any:
     except orjson.JSONDecodeError:
         pass
     try:
-        return json.loads(payload)
+        document = json.loads(payload)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
+    if _SURROGATE.search(payload):
+        json.dumps(document, ensure_ascii=False).encode()  # half a surrogate pair is no text: UnicodeEncodeError
+    return document
+
+
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")

@@ -124,11 +124,15 @@ def history(frame: pl.DataFrame, runs: pl.DataFrame | None = None) -> pl.DataFra
         point=pl.when(pl.col("commit") == "").then(pl.col("run_id")).otherwise(pl.col("commit")),
     ).sort(_NEWER, nulls_last=False)
     points = rows.group_by("point", maintain_order=True).agg(pl.len()).with_row_index("ordinal").drop("len")
-    rows = rows.join(points, on="point", how="left", maintain_order="left").with_columns(
-        case_changed=(pl.col("case_digest") != pl.col("case_digest").shift(1).over(SERIES)).fill_null(False)
-    )
+    rows = rows.join(points, on="point", how="left", maintain_order="left").with_columns(case_changed=_case_changed())
     changes = pl.Series("environment_changed", _environment_changes(rows, runs), pl.String)
     return rows.with_columns(changes).drop("at", "point")
+
+
+def _case_changed() -> pl.Expr:
+    """Whether the digest differs from the series' row before; old asv files have none, which tells nothing."""
+    now, before = pl.col("case_digest"), pl.col("case_digest").shift(1).over(SERIES)
+    return ((now != before) & (now != "") & (before != "")).fill_null(False)
 
 
 def _environment_changes(rows: pl.DataFrame, runs: pl.DataFrame | None) -> list[str]:

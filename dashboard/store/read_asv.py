@@ -16,6 +16,7 @@ from dashboard.store.table import Table
 from dashboard.store.times import javascript_time
 
 Meanings = Mapping[str, Meaning]
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 def add_asv(path: str, file: ResultFile, known: Meanings, machine: str, rows: Table, runs: Table) -> None:
@@ -94,7 +95,10 @@ def _values(name: str, result: Sequence[Any]) -> tuple[npt.NDArray[np.float64], 
     for value in result:
         if not (value is None or isinstance(value, (int, float))):
             raise Unreadable(f"{name}: expected numbers, got {type(value).__name__}")
-    values = np.array(result, np.float64)
+    try:
+        values = np.array(result, np.float64)
+    except OverflowError as error:
+        raise Unreadable(f"{name}: a whole number too large for any measurement") from error
     if np.isfinite(values).all():
         return values, [], None
     verdicts = [_verdict(value) for value in result]
@@ -114,6 +118,31 @@ def _verdict(value: float | None) -> tuple[str, str]:
 
 def _finite(values: Sequence[Any]) -> npt.NDArray[np.float64]:
     """Numbers, NaN for whatever is none: an interval that is unknown or without end."""
-    array = np.array([value if isinstance(value, (int, float)) else np.nan for value in values], np.float64)
-    array[~np.isfinite(array)] = np.nan
-    return array
+    return np.array([value if _is_finite(value) else np.nan for value in values], np.float64)
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, (int, float)) and -_LARGEST <= value <= _LARGEST
+
+
+def samples_at(file: ResultFile, operator: str, facets: Mapping[str, str]) -> tuple[list[float], dict[str, Any]] | None:
+    """Samples and other columns of one combination of one benchmark, in its unit; None where the file has it not.
+
+    A file of ``asv run`` without ``--record-samples`` holds none: the list is empty.
+    """
+    benchmark = next((each for each in file.benchmarks if each.name == operator), None)
+    if benchmark is None:
+        return None
+    each = combinations(benchmark.params, tuple(facets), len(benchmark.result))
+    if facets not in each:
+        return None
+    at = each.index(dict(facets))
+    kept = _at(benchmark.samples, at)
+    samples = [float(value) for value in kept if _is_finite(value)] if isinstance(kept, list) else []
+    columns = {"result": benchmark.result, "ci_99_low": benchmark.low, "ci_99_high": benchmark.high}
+    others = {name: _at(column, at) for name, column in (*columns.items(), ("repeat", benchmark.repeat))}
+    return samples, {**others, "version": benchmark.version, "started_at": benchmark.started_at}
+
+
+def _at(column: Sequence[Any] | None, index: int) -> Any:
+    return column[index] if column is not None and index < len(column) else None

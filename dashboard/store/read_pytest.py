@@ -49,10 +49,7 @@ def is_pytest_benchmark(document: Any) -> bool:
 
 def add_pytest(path: str, document: Any, rows: Table, runs: Table) -> None:
     """Append one file of pytest-benchmark. Raises Unreadable, and then has appended nothing."""
-    try:
-        file = msgspec.convert(document, _Document)
-    except msgspec.ValidationError as error:
-        raise Unreadable(f"is not a file of pytest-benchmark: {error}") from error
+    file = _converted(document)
     info = file.machine_info
     python = f"{info.get('python_implementation', 'Python')} {info.get('python_version', '')}".strip()
     started = milliseconds(file.datetime)
@@ -78,7 +75,7 @@ def add_pytest(path: str, document: Any, rows: Table, runs: Table) -> None:
         len(tests),
         {**shared, "status": "ok", "unit": "seconds", "direction": "lower"},
         {
-            "operator": [(test.fullname or test.name).partition("[")[0] for test in tests],
+            "operator": [_operator(test) for test in tests],
             "shape": labels,
             "case": labels,
             "facets": [json.dumps(one) if one else "" for one in facets],
@@ -90,6 +87,27 @@ def add_pytest(path: str, document: Any, rows: Table, runs: Table) -> None:
     )
     details = json.dumps({**info, "pytest-benchmark": file.version}, default=str)
     runs.add(1, {**shared, "operator": "", "dirty": file.commit_info.dirty, "details": details, "rows": len(tests)})
+
+
+def samples_at(document: Any, operator: str, facets: Mapping[str, str]) -> tuple[list[float], dict[str, Any]] | None:
+    """Samples in seconds (none, unless --benchmark-save-data kept them) and the other fields of one test."""
+    for position, test in enumerate(_converted(document).benchmarks):
+        if _operator(test) == operator and _facets(test) == facets:
+            stored = document["benchmarks"][position]
+            stats = {name: value for name, value in stored["stats"].items() if name != "data"}
+            return test.stats.data, {**stored, "stats": stats}
+    return None
+
+
+def _converted(document: Any) -> _Document:
+    try:
+        return msgspec.convert(document, _Document)
+    except msgspec.ValidationError as error:
+        raise Unreadable(f"is not a file of pytest-benchmark: {error}") from error
+
+
+def _operator(test: _Test) -> str:
+    return (test.fullname or test.name).partition("[")[0]
 
 
 def _facets(test: _Test) -> Mapping[str, str]:

@@ -114,7 +114,12 @@ def _unpack(payload: bytes) -> bytes:
 
 def _parse(text: bytes) -> tuple[Header, list[_Line], dict[str, Summary], Footer]:
     """Header, measurements without their samples, summaries of the samples by quantity (in ns), footer."""
-    first, *middle, last = text.rstrip(b"\n").split(b"\n") if text.count(b"\n") > 1 else (b"", b"")
+    first, *middle = text.split(b"\n")
+    while middle and not middle[-1]:
+        middle.pop()
+    if not middle:
+        raise Unreadable("holds no header and footer")
+    last = middle.pop()
     try:
         schema = msgspec.json.decode(first).get("schema", SCHEMA)
         if schema != SCHEMA:
@@ -130,18 +135,24 @@ def _parse(text: bytes) -> tuple[Header, list[_Line], dict[str, Summary], Footer
 
 def _measurements(texts: list[bytes]) -> tuple[list[_Line], dict[str, Summary]]:
     """Decode line by line: the float objects of one line are packed and freed before those of the next are made."""
-    lists = {quantity: Lists() for quantity in QUANTITIES}
-    cold, hot, call, host = (lists[quantity].add for quantity in QUANTITIES)
+    lists = [Lists() for _ in QUANTITIES]
+    cold, hot, call, host = (each.values.fromlist for each in lists)
+    cold_n, hot_n, call_n, host_n = (each.lengths.append for each in lists)
     lines = []
     for text in texts:
         line = _line.decode(text)
         samples, line.samples = line.samples, _NONE
+        # Spelt out: a loop over the quantities would cost as much as packing them.
         cold(samples.device_cold)
+        cold_n(len(samples.device_cold))
         hot(samples.device_hot)
+        hot_n(len(samples.device_hot))
         call(samples.call)
+        call_n(len(samples.call))
         host(samples.host)
+        host_n(len(samples.host))
         lines.append(line)
-    return lines, {quantity: each.summarise() for quantity, each in lists.items()}
+    return lines, {name: each.summarise() for name, each in zip(QUANTITIES, lists, strict=True)}
 
 
 def _own_columns(lines: list[_Line]) -> dict[str, Any]:

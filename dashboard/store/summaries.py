@@ -34,16 +34,16 @@ class Lists:
     """Lists of samples laid end to end: a file's floats are packed away line by line, while the cache holds them."""
 
     def __init__(self) -> None:
-        self._values = array("d")
-        self._lengths = array("q")
+        self.values = array("d")
+        self.lengths = array("q")
 
     def add(self, samples: list[float]) -> None:
-        self._values.fromlist(samples)
-        self._lengths.append(len(samples))
+        self.values.fromlist(samples)
+        self.lengths.append(len(samples))
 
     def summarise(self) -> Summary:
         """Summaries of the lists, in the samples' own unit and in the order they were added."""
-        values, n = np.frombuffer(self._values, np.float64), np.frombuffer(self._lengths, np.int64)
+        values, n = np.frombuffer(self.values, np.float64), np.frombuffer(self.lengths, np.int64)
         starts = np.cumsum(n) - n
         out = np.full((5, len(n)), np.nan)
         for size in np.unique(n[n > 0]):
