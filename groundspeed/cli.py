@@ -76,10 +76,10 @@ def _dispatch(argv: list[str]) -> int:
     if command is None:
         raise UserError(f"unknown command {arguments.command!r}{_near(arguments.command)}; type: groundspeed --help")
     module = importlib.import_module(command.module)
-    about = _reflow(module.__doc__ or "")
-    parser = _Parser(prog=f"groundspeed {arguments.command}", description=about, formatter_class=_Help)
+    parser = _Parser(prog=f"groundspeed {arguments.command}", description=module.__doc__, formatter_class=_Help)
     parser.add_argument("--project", type=Path, default=arguments.project, metavar="DIR", help=_PROJECT_HELP)
     module.add_arguments(parser)
+    parser.description = _reflow(parser.description or "")
     status: int = module.run(parser.parse_args(arguments.rest))
     sys.stdout.flush()
     return status
@@ -94,9 +94,12 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 
 def _reflow(text: str) -> str:
-    """Paragraphs filled to the terminal of 80 columns; those that are indented (examples) as they are."""
-    paragraphs = text.strip().split("\n\n")
-    return "\n\n".join(p if p.startswith(" ") else textwrap.fill(" ".join(p.split()), 79) for p in paragraphs)
+    """Paragraphs filled to a terminal of 80 columns; examples (indented, or commands to type) as they are."""
+    filled = []
+    for paragraph in text.strip().split("\n\n"):
+        example = paragraph.startswith((" ", "groundspeed "))
+        filled.append(paragraph if example else textwrap.fill(" ".join(paragraph.split()), 79))
+    return "\n\n".join(filled)
 
 
 def _global_parser() -> argparse.ArgumentParser:

@@ -15,6 +15,7 @@ and the sample when it ends, so that each round of pytest-benchmark is one round
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -23,6 +24,10 @@ import pytest
 from groundspeed.errors import UserError
 
 _NANO = 1e-9
+
+
+class MeasurementFailed(Exception):
+    """Tells pytest-benchmark that what it was to time failed."""
 
 
 class ReplayClock:
@@ -97,8 +102,7 @@ def operator_benchmark(
         if entry.status == "skipped":
             _skip(benchmark, entry.reason)
         if entry.status == "failed":
-            benchmark.skipped = True  # as in _skip
-            pytest.fail(f"{operator}/{implementation} {case}: {entry.failure}: {entry.reason}", pytrace=False)
+            _fail(benchmark, replay_clock, f"{operator}/{implementation} {case}: {entry.failure}: {entry.reason}")
         benchmark.extra_info.update(facts(wanted, entry))
         benchmark.group = benchmark.group or f"{operator} {case}"
         _replay(benchmark, replay_clock, entry.samples["device_cold"], None)
@@ -173,6 +177,18 @@ def _budget(benchmark: Any) -> float:
 def _skip(benchmark: Any, reason: str) -> None:
     benchmark.skipped = True  # else pytest-benchmark warns that its fixture went unused
     pytest.skip(reason)
+
+
+def _fail(benchmark: Any, clock: ReplayClock, reason: str) -> None:
+    """Fail inside the benchmark, so that it counts as one that was run, and failed."""
+
+    def fail() -> None:
+        raise MeasurementFailed
+
+    clock.load([0.0])
+    with contextlib.suppress(MeasurementFailed):
+        benchmark.pedantic(fail)
+    pytest.fail(reason, pytrace=False)
 
 
 def _replay(benchmark: Any, clock: ReplayClock, samples: Sequence[float], result: Any) -> Any:

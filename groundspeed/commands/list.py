@@ -1,7 +1,7 @@
 """List what there is to measure.
 
 groundspeed list            operators, and their implementations by back end
-groundspeed list softmax    one operator: cases, tolerances, implementations and the idea of each
+groundspeed list softmax    one operator: its implementations and cases
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from groundspeed.cli import COMMANDS
 from tests.cli import toy_project
 from tests.cli.records_for_tests import bad, ok, record, store
 from tests.cli.toy_project import ADD, groundspeed
@@ -76,7 +77,7 @@ def test_a_broken_spec_is_named_and_hides_no_other(tmp_path):
 
 def test_help_of_every_command_fits_80_columns(project):
     assert groundspeed("--help", cwd=project).returncode == 0
-    for command in ("list", "check", "run", "table", "machine"):
+    for command in COMMANDS:
         done = groundspeed(command, "--help", cwd=project)
         assert done.returncode == 0, done.stderr
         assert max(map(len, done.stdout.splitlines())) <= 80
