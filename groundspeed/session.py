@@ -98,7 +98,7 @@ def measure_operator(run: Run, operator: str, progress: Tell = lambda progress: 
     if not chosen:
         raise UserError(f"{operator}: none of its implementations is selected; type: groundspeed list {operator}")
     cases = run.selection.cases(spec)
-    outcome = supervise(_job(run, operator, chosen, cases), worker_environment({}), progress)
+    outcome = supervise(job_of(run, operator, chosen, cases), worker_environment({}), progress)
     if outcome.environment is None:
         raise UserError(outcome.problem or f"{operator}: the worker ended before it began")
     record = _record(run, operator, chosen, cases, outcome, started)
@@ -109,31 +109,10 @@ def measure_operator(run: Run, operator: str, progress: Tell = lambda progress: 
     return path
 
 
-def check_operator(run: Run, operator: str, progress: Tell = lambda progress: None) -> list[Measurement]:
-    """Judge every selected implementation on every check case; a row each, timed by none.
-
-    Without a GPU, Triton files are judged in its interpreter, in a worker of their own: the variable must be set
-    before anything of Triton is imported.
-    """
-    spec = run.tree.spec(operator)
-    chosen = [one for one in run.tree.implementations(operator) if run.selection.includes(one)]
-    cases = tuple(case for case in spec.check_cases if not run.selection.dtypes or case.dtype in run.selection.dtypes)
-    interpreted = [one for one in chosen if run.device == "cpu" and one.backend == "triton"]
-    compiled = [one for one in chosen if one not in interpreted]
-    rows: dict[tuple[int, str], Measurement] = {}
-    for group, extra in ((compiled, {}), (interpreted, {"TRITON_INTERPRET": "1"})):
-        if group:
-            job = _job(run, operator, group, cases, check_only=True)
-            outcome = supervise(job, worker_environment(extra), progress)
-            if outcome.environment is None and outcome.problem:
-                raise UserError(outcome.problem)
-            rows |= outcome.rows
-    return [rows[number, one.name] for one in chosen for number in range(len(cases)) if (number, one.name) in rows]
-
-
-def _job(
+def job_of(
     run: Run, operator: str, chosen: list[Implementation], cases: tuple[Case, ...], check_only: bool = False
 ) -> Job:
+    """A worker's job in a run."""
     return Job(
         operator=operator,
         tree=str(run.tree.root),

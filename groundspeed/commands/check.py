@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from groundspeed import session
+    from groundspeed import checks, session
     from groundspeed.report.progress import Display, Estimate
     from groundspeed.report.remarks import count, failed, skipped
     from groundspeed.report.style import Style
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
         one = replace(opened, selection=Selection((operator,), patterns, dtypes))
         display.begin(operator, "checking")
         try:
-            rows = session.check_operator(
+            rows = checks.check_operator(
                 one,
                 operator,
                 lambda e: display.update(
