@@ -89,7 +89,7 @@ class Scratch:
 
     def git(self, *arguments: str) -> str:
         done = subprocess.run(
-            ["git", *arguments], cwd=self.root, env=self._environment(), capture_output=True, text=True, check=True
+            ["git", *arguments], cwd=self.root, env=self.environment(), capture_output=True, text=True, check=True
         )
         return done.stdout.strip()
 
@@ -98,7 +98,7 @@ class Scratch:
         done = subprocess.run(
             [sys.executable, "-m", "asv", *arguments],
             cwd=self.root,
-            env={**self._environment(), **variables},
+            env={**self.environment(), **variables},
             capture_output=True,
             text=True,
             check=False,
@@ -119,7 +119,7 @@ class Scratch:
         log = self.root / "sweeps.log"
         return log.read_text().splitlines() if log.exists() else []
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("GROUNDSPEED_", "ASV", "GIT_"))}
         return {
             **kept,
