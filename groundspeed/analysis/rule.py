@@ -17,7 +17,6 @@ Ratios are kept as logarithms, so that a change and its reverse are the same dis
 from __future__ import annotations
 
 import enum
-import itertools
 import math
 from dataclasses import dataclass
 
@@ -33,6 +32,7 @@ SUSPECT = 0.5
 CONVICT = 0.7
 VETO = 0.3
 FLOOR_QUANTILE = 0.998
+NOISE_PROCESSES = 10
 
 
 class Verdict(enum.StrEnum):
@@ -122,22 +122,19 @@ def gateable(floor: float | None, threshold: float) -> bool:
     return floor is None or floor <= math.log1p(CONVICT * threshold)
 
 
-def noise_floor(log_ratios: FloatArray, processes: int = PROCESSES, limit: int = 20_000, seed: int = 0) -> float:
+def noise_floor(log_ratios: FloatArray, processes: int = PROCESSES, resamples: int = 20_000, seed: int = 0) -> float:
     """The 99.8 % quantile of |Hodges–Lehmann| that A/A comparisons of ``processes`` processes would reach.
 
-    ``log_ratios`` are of A/A processes; every choice of ``processes`` of them is one comparison that could have been,
-    and where there are more than ``limit`` choices a seeded sample of that many stands for them. Raises ``ValueError``
-    when there are fewer than ``processes``.
+    ``log_ratios`` are of A/A processes. Comparisons are drawn from them with replacement, each value with either sign
+    (which side is called base is arbitrary); the draw is seeded. Raises ``ValueError`` for fewer than NOISE_PROCESSES:
+    a handful of processes that happen to agree would declare any series quiet.
     """
-    count = len(log_ratios)
-    if count < processes:
-        raise ValueError(f"{count} A/A processes, a noise floor needs at least {processes}")
-    if math.comb(count, processes) <= limit:
-        chosen = np.array(list(itertools.combinations(range(count), processes)))
-    else:
-        random = np.random.default_rng(seed)
-        chosen = np.argsort(random.random((limit, count)), axis=1)[:, :processes]
-    return float(np.quantile(np.abs(hodges_lehmann_rows(log_ratios[chosen])), FLOOR_QUANTILE))
+    if len(log_ratios) < NOISE_PROCESSES:
+        raise ValueError(f"{len(log_ratios)} A/A processes, a noise floor needs at least {NOISE_PROCESSES}")
+    random = np.random.default_rng(seed)
+    drawn = log_ratios[random.integers(0, len(log_ratios), (resamples, processes))]
+    drawn = drawn * random.choice([-1.0, 1.0], drawn.shape)
+    return float(np.quantile(np.abs(hodges_lehmann_rows(drawn)), FLOOR_QUANTILE))
 
 
 def needs_fresh(first: ProcessMedians, threshold: float, floor: float | None = None) -> bool:

@@ -35,8 +35,10 @@ class Assembled:
     remarks: list[str] = field(default_factory=list)
 
 
-def assemble(plan: Plan, evidence: Evidence, judging: Judging, accepted: Sequence[Accepted], base: str) -> Assembled:
-    """Judge everything in the plan. ``base`` is the revision as typed, for the command that reproduces a finding."""
+def assemble(
+    plan: Plan, evidence: Evidence, judging: Judging, accepted: Sequence[Accepted], command: Sequence[str]
+) -> Assembled:
+    """Judge everything in the plan. ``command`` is the gate's own, to which a finding adds what it needs."""
     body = Assembled(unmeasured=list(plan.unmeasured), remarks=list(plan.remarks))
     _add_vanished(body, plan, judging)
     reasons: dict[str, int] = {}
@@ -44,7 +46,7 @@ def assemble(plan: Plan, evidence: Evidence, judging: Judging, accepted: Sequenc
         for case in planned.pair.cases:
             _add_case(body, planned, case, evidence, judging, reasons)
     body.remarks += [f"{count} cases not applicable: {reason}" for reason, count in reasons.items()]
-    body.findings = [_completed(finding, accepted, base) for finding in _with_q(body.findings)]
+    body.findings = [_completed(finding, accepted, command) for finding in _with_q(body.findings)]
     _drop_accepted(body, accepted)
     return body
 
@@ -226,7 +228,7 @@ def _with_q(findings: list[Finding]) -> list[Finding]:
     return result
 
 
-def _completed(finding: Finding, accepted: Sequence[Accepted], base: str) -> Finding:
+def _completed(finding: Finding, accepted: Sequence[Accepted], command: Sequence[str]) -> Finding:
     """With who accepted it, where it needs that, and the command that measures it again."""
     by = [
         entry
@@ -235,14 +237,14 @@ def _completed(finding: Finding, accepted: Sequence[Accepted], base: str) -> Fin
     ]
     needs = finding.verdict in (Verdict.REGRESSED, Verdict.BROKEN, Verdict.REMOVED, Verdict.FIXED)
     text = f"{by[0].reason} ({by[0].source})" if by and needs else ""
-    return msgspec.structs.replace(finding, accepted=text, reproduce=reproduce(finding, base))
+    return msgspec.structs.replace(finding, accepted=text, reproduce=reproduce(finding, command))
 
 
-def reproduce(finding: Finding, base: str) -> str:
+def reproduce(finding: Finding, command: Sequence[str]) -> str:
     """The command that measures a finding again, quoted for a shell; "" where nothing can be measured."""
     if finding.verdict is Verdict.REMOVED or not finding.implementation:
         return ""
-    words = ["groundspeed", "gate", "--base", base, "--only", f"{finding.operator}/{finding.implementation}"]
+    words = [*command, "--only", f"{finding.operator}/{finding.implementation}"]
     if finding.dtype:
         words += ["--dtype", finding.dtype, "--shape", finding.shape]
     return shlex.join(words)

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from groundspeed.analysis.rule import PROCESSES, noise_floor
+from groundspeed.analysis.rule import NOISE_PROCESSES, noise_floor
 from groundspeed.errors import UserError
 
 SeriesKey = tuple[str, str, str, str, str]  # operator, implementation, dtype, shape label, metric
@@ -48,7 +48,7 @@ def write_noise(folder: Path, run_id: str, lines: Iterable[NoiseLine]) -> Path:
 
 
 def read_floors(folder: Path) -> dict[SeriesKey, float]:
-    """The floor of every series with at least five A/A processes; none where there is no folder.
+    """The floor of every series with at least ten A/A processes; none where there is no folder.
 
     Raises UserError naming the file and line that cannot be read.
     """
@@ -60,4 +60,4 @@ def read_floors(folder: Path) -> dict[SeriesKey, float]:
             except msgspec.DecodeError as error:
                 raise UserError(f"{path}:{number}: {error}") from error
             gathered.setdefault(line.key, []).extend(value for value in line.log_ratios if math.isfinite(value))
-    return {key: noise_floor(np.array(values)) for key, values in gathered.items() if len(values) >= PROCESSES}
+    return {key: noise_floor(np.array(values)) for key, values in gathered.items() if len(values) >= NOISE_PROCESSES}

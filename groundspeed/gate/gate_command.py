@@ -96,10 +96,14 @@ def run_with(args: argparse.Namespace, engine: Callable[[], MeasurePairs]) -> in
         finished = Finished(could_not_measure(revisions, f"the gate itself failed: {type(error).__name__}: {error}"))
     write_reports(args, finished.report)
     if args.save_noise and finished.noise:
-        run_id = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%SZ")
-        path = write_noise(noise_folder(project.results, finished.report.machine), run_id, finished.noise)
+        path = write_noise(noise_folder(project.results, finished.report.machine), now(), finished.noise)
         print(f"noise of {len(finished.noise)} series: {path}")
     return finished.report.exit_status
+
+
+def now() -> str:
+    """The name of a run that ends now."""
+    return datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%S.%fZ")
 
 
 def write_reports(args: argparse.Namespace, report: Report) -> None:

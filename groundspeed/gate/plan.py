@@ -285,7 +285,12 @@ class _OperatorPlanner:
         return Plan(pairs=(planned,), touched=touched, identical=identical)
 
     def _same_case(self, case: Case) -> bool:
-        if self.operator not in self.base.operators():
+        """Whether base lists the case too and computes the same in it."""
+        try:
+            old = self._base_spec()
+        except SpecError:
+            return False
+        if old is None or _key(case) not in {_key(each) for each in old.bench_cases}:
             return False
         mine = case_digest(self.head.root, self.head.spec_file(self.operator), case)
         return mine == case_digest(self.base.root, self.base.spec_file(self.operator), case)

@@ -15,6 +15,7 @@ from groundspeed.gate.assemble import Assembled, assemble, result_of
 from groundspeed.gate.config import Config
 from groundspeed.gate.evidence import Evidence, Judging, Measuring, Mixed, Progress
 from groundspeed.gate.floors import NoiseLine, SeriesKey
+from groundspeed.gate.git import WORKTREE
 from groundspeed.gate.metrics import Method
 from groundspeed.gate.paired import MeasurePairs
 from groundspeed.gate.plan import Diff, Plan, Scope, make_plan
@@ -63,7 +64,7 @@ def run_gate(request: Request, measure: MeasurePairs, progress: Progress) -> Fin
         except Mixed as error:
             mixed = str(error)
     evidence = measuring.evidence
-    body = Assembled() if mixed else assemble(plan, evidence, judging, accepted, request.revisions.base)
+    body = Assembled() if mixed else assemble(plan, evidence, judging, accepted, _command(request))
     body.remarks = [*request.remarks, *more, *body.remarks]
     report = _report(request, plan, body, evidence, mixed)
     report = msgspec.structs.replace(report, started=started, seconds=round(time.monotonic() - began, 1))
@@ -87,6 +88,17 @@ def could_not_measure(revisions: Revisions | None, reason: str) -> Report:
         aa=known.aa,
         started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
+
+
+def _command(request: Request) -> list[str]:
+    """What to type to compare the same two versions again."""
+    revisions = request.revisions
+    words = ["groundspeed", "gate", *(["--aa"] if revisions.aa else ["--base", revisions.base])]
+    if revisions.head != WORKTREE:
+        words += ["--head", revisions.head]
+    if request.scope.selection.tier != "full":
+        words += ["--tier", request.scope.selection.tier]
+    return [*words, *(["--all"] if request.scope.everything else [])]
 
 
 def _accepted(request: Request, versions: Versions, config: Config) -> tuple[list[Accepted], list[str]]:

@@ -97,11 +97,13 @@ def evidence(finding: Finding) -> str:
     if finding.ratio is None and finding.base is None:
         return finding.reason
     unit = finding.unit
-    parts = [f"{value(finding.base, unit)} → {value(finding.head, unit)}", change(finding.ratio), interval(finding)]
-    if finding.threshold is not None:
-        parts.append(f"T {significant(finding.threshold * 100, 2)} %")
-    parts.append(f"{finding.processes} processes")
-    return "  ".join(part for part in parts if part)
+    parts = [
+        f"{value(finding.base, unit)} → {value(finding.head, unit)}",
+        f"{change(finding.ratio)} {interval(finding)}".strip(),
+        f"T {finding.threshold * 100:g} %" if finding.threshold is not None else "",
+        f"{finding.processes} processes",
+    ]
+    return ", ".join(part for part in parts if part)
 
 
 def notes(finding: Finding) -> list[str]:

@@ -102,18 +102,21 @@ def test_medians_that_cannot_be_paired_are_refused(base, head):
         ProcessMedians(np.array(base), np.array(head))
 
 
-def test_noise_floor_of_every_choice_of_five_processes():
-    assert noise_floor(np.zeros(7)) == 0.0
-    assert noise_floor(np.array([0.01] * 5)) == pytest.approx(0.01)
-    # One wild process of ten cannot move a Hodges–Lehmann estimate of five far.
-    assert noise_floor(np.array([0.0] * 9 + [1.0])) < 0.01
-    with pytest.raises(ValueError, match="at least 5"):
-        noise_floor(np.zeros(4))
+def test_noise_floor_of_processes_that_agree():
+    assert noise_floor(np.zeros(10)) == 0.0
+    assert noise_floor(np.full(10, 0.01)) == pytest.approx(0.01)
+    with pytest.raises(ValueError, match="at least 10"):
+        noise_floor(np.zeros(9))
 
 
-def test_noise_floor_of_many_processes_is_sampled_and_repeatable():
-    log_ratios = np.random.default_rng(3).normal(0, 0.01, 200)
+def test_noise_floor_is_repeatable_and_follows_the_normal_law():
+    log_ratios = np.random.default_rng(3).normal(0, 0.01, 400)
     floor = noise_floor(log_ratios)
-    assert floor == noise_floor(log_ratios)
-    # sd of the estimate of five Gaussian values is about 0.01 / sqrt(5) / sqrt(0.955); 3.09 of them hold 99.8 %.
-    assert floor == pytest.approx(3.09 * 0.01 / math.sqrt(5 * 0.955), rel=0.15)
+    assert floor == noise_floor(log_ratios) == noise_floor(-log_ratios)
+    # sd of the estimate of five Gaussian values is about 0.01 / sqrt(5 * 0.955); 3.09 of them hold 99.8 % on two sides.
+    assert floor == pytest.approx(3.09 * 0.01 / math.sqrt(5 * 0.955), rel=0.1)
+
+
+def test_noise_floor_sees_a_mode_that_a_tenth_of_the_processes_take():
+    assert noise_floor(np.array([0.0] * 9 + [0.12])) > 0.03
+    assert noise_floor(np.array([0.0] * 99 + [0.12])) < 0.07
