@@ -3,7 +3,7 @@
 groundspeed table                        the newest run of this machine
 groundspeed table softmax                one operator of it
 groundspeed table --runs                 which runs there are
-groundspeed table --readme [--check]     write README's speed table anew, or say whether it is stale
+groundspeed table --readme [--check]     write README's table, or say if it is stale
 """
 
 from __future__ import annotations

@@ -47,12 +47,19 @@ def _walk(node: ast.AST, package: str, lazy: bool) -> Iterator[Import]:
             if child.level:
                 above = package.split(".")[: len(package.split(".")) - child.level + 1]
                 base = ".".join([*above, *([child.module] if child.module else [])])
-            # `from package import module` imports package.module: name both, and let the reader pick what exists
-            yield Import(base, lazy, child.lineno)
-            yield from (Import(f"{base}.{alias.name}", lazy, child.lineno) for alias in child.names)
+            members = [f"{base}.{alias.name}" for alias in child.names]
+            # `from package import module` needs the module; the package only for names of its own
+            if not all(_is_module(member) for member in members):
+                yield Import(base, lazy, child.lineno)
+            yield from (Import(member, lazy, child.lineno) for member in members)
         else:
             inside = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
             yield from _walk(child, package, lazy or inside)
+
+
+def _is_module(name: str) -> bool:
+    path = ROOT.joinpath(*name.split("."))
+    return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
 
 
 def within(module: str, *packages: str) -> bool:
