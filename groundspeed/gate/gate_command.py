@@ -31,10 +31,11 @@ from groundspeed.gate.policy import policy_in_force
 from groundspeed.gate.report import Report, encode, schema
 from groundspeed.gate.session import Finished, Request, could_not_measure, plan_of, run_gate
 from groundspeed.gate.versions import Revisions, find_revisions, unpacked
+from groundspeed.gate.words import plain
 from groundspeed.machine import machine_name
 from groundspeed.operator import TIERS
 from groundspeed.project import Project, find_project
-from groundspeed.report.style import Style, printable
+from groundspeed.report.style import Style
 from groundspeed.selection import Selection
 
 COULD_NOT_MEASURE = 2
@@ -163,19 +164,23 @@ def _list(request: Request) -> int:
         plan = plan_of(versions, request.scope, request.config)
     for planned in plan.pairs:
         cases = len(planned.pair.cases)
-        print(printable(f"{planned.operator}/{planned.pair.name}  {cases} cases  {planned.why}"))
+        print(_columns(f"{planned.operator}/{planned.pair.name}", f"{cases} cases", planned.why))
     for gone in plan.vanished:
-        print(printable(f"{gone.operator}/{gone.implementation}  removed  {gone.dtype} {gone.shape} {gone.reason}"))
+        print(_columns(f"{gone.operator}/{gone.implementation}", "removed", f"{gone.dtype} {gone.shape} {gone.reason}"))
     for entry in (*plan.broken, *plan.unmeasured):
-        print(printable(f"{entry.operator}  broken  {entry.reason}"))
+        print(_columns(entry.operator, "broken", entry.reason))
     for remark in plan.remarks:
-        print(printable(f"note: {remark}"))
+        print(plain(f"note: {remark}"))
     print(f"{len(plan.pairs)} implementations to measure, {plan.identical} cases identical in code")
     return 0 if plan.pairs or plan.vanished or plan.broken or plan.unmeasured else COULD_NOT_MEASURE
 
 
+def _columns(*cells: str) -> str:
+    return "  ".join(plain(cell) for cell in cells)
+
+
 def _progress(line: str) -> None:
-    print(printable(line), file=sys.stderr, flush=True)
+    print(line[: len(line) - len(line.lstrip())] + plain(line), file=sys.stderr, flush=True)
 
 
 def _engine() -> MeasurePairs:

@@ -10,12 +10,22 @@ import re
 
 from groundspeed.analysis.rule import Verdict
 from groundspeed.gate.report import Finding, Report
-from groundspeed.gate.words import MARKS, change, evidence, interval, metric_label, notes, noteworthy, summarise, value
+from groundspeed.gate.words import (
+    MARKS,
+    change,
+    evidence,
+    interval,
+    metric_label,
+    notes,
+    noteworthy,
+    plain,
+    summarise,
+    value,
+)
 
 # GitHub refuses comments over 65,536 characters; room is left for what a workflow adds.
 LIMIT = 60_000
 _UNSAFE = re.compile(r"[^A-Za-z0-9 .,=/+%±×→µ–-]")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 COLUMNS = (Verdict.UNCHANGED, Verdict.IMPROVED, Verdict.AMBIGUOUS, Verdict.REGRESSED)
 MARKER = "<!-- groundspeed gate -->"  # by which the comment is found again
 
@@ -45,7 +55,7 @@ def render(report: Report, limit: int = LIMIT) -> str:
 
 def code(text: str) -> str:
     """Untrusted text as inert inline code on one line."""
-    flat = _CONTROL.sub(" ", text).strip() or " "
+    flat = plain(text) or " "
     return f"<code>{_UNSAFE.sub(lambda match: f'&#{ord(match[0])};', flat)}</code>"
 
 

@@ -14,10 +14,11 @@ from groundspeed.gate.words import (
     metric_label,
     notes,
     noteworthy,
+    plain,
     summarise,
     title,
 )
-from groundspeed.report.style import Style, clip, pad, printable
+from groundspeed.report.style import Style, clip, pad
 
 COLUMNS = (Verdict.UNCHANGED, Verdict.IMPROVED, Verdict.AMBIGUOUS, Verdict.REGRESSED)
 
@@ -44,20 +45,20 @@ def render(report: Report, style: Style) -> str:
 def _header(report: Report, style: Style) -> list[str]:
     where = " ".join(part for part in (report.machine, report.device) if part)
     text = f"base {report.base_label or report.base[:12]}  head {report.head_label or report.head[:12]}  {where}"
-    return [style.bold(clip(printable(text.strip()), style.width))]
+    return [style.bold(clip(plain(text.strip()), style.width))]
 
 
 def _finding(finding: Finding, style: Style) -> list[str]:
     mark = f"{MARKS[finding.verdict]} {finding.verdict}"
     colour = style.bad if finding.fails else style.good if finding.verdict is Verdict.IMPROVED else style.bold
     what = " · ".join(part for part in (finding.series, finding.case, metric_label(finding.metric)) if part)
-    first = f"{colour(mark)}  {clip(printable(what), style.width - len(mark) - 2)}"
+    first = f"{colour(mark)}  {clip(plain(what), style.width - len(mark) - 2)}"
     lines = [first, *_wrapped(evidence(finding), style, "    ")]
     for note in notes(finding):
         lines += _wrapped(note, style, "    ")
     if finding.reproduce and finding.verdict is not Verdict.IMPROVED:
         # Not wrapped: a command that is broken over lines cannot be copied.
-        lines.append(style.dim(f"    {printable(finding.reproduce)}"))
+        lines.append(style.dim(f"    {plain(finding.reproduce)}"))
     return lines
 
 
@@ -70,7 +71,7 @@ def _table(summaries: list[SeriesSummary], style: Style) -> list[str]:
         cells = "".join(pad(str(summary.counts.get(verdict, 0) or "·"), 10, ">") for verdict in COLUMNS)
         largest = change(summary.largest.ratio) if summary.largest else "–"
         others = [f"{n} {verdict}" for verdict, n in summary.counts.items() if verdict not in COLUMNS]
-        lines.append(f"{pad(clip(printable(summary.series), wide), wide)}{cells}{pad(largest, 10, '>')}")
+        lines.append(f"{pad(clip(plain(summary.series), wide), wide)}{cells}{pad(largest, 10, '>')}")
         if others:
             lines.append(style.dim(f"  {', '.join(others)}"))
     return lines
@@ -78,7 +79,7 @@ def _table(summaries: list[SeriesSummary], style: Style) -> list[str]:
 
 def _wrapped(text: str, style: Style, indent: str) -> list[str]:
     return textwrap.wrap(
-        printable(" ".join(text.split())),
+        plain(text),
         style.width,
         initial_indent=indent,
         subsequent_indent=" " * len(indent),

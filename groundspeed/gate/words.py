@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ ORDER = (
     Verdict.INCOMPARABLE,
     Verdict.UNCHANGED,
 )
+_UNSHOWN = ("Cc", "Cf", "Cs", "Co", "Cn")
 MARKS = {
     Verdict.REGRESSED: "✗",
     Verdict.BROKEN: "✗",
@@ -60,6 +62,12 @@ def summarise(findings: Sequence[Finding]) -> list[SeriesSummary]:
     for finding in findings:
         groups.setdefault(finding.series, []).append(finding)
     return [_summary(series, members) for series, members in groups.items()]
+
+
+def plain(text: str) -> str:
+    """One line without control, format (bidirectional too) or private characters: it shows as what it is."""
+    flat = " ".join(text.split())
+    return "".join("�" if unicodedata.category(c) in _UNSHOWN else c for c in flat)
 
 
 def value(number: float | None, unit: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import unicodedata
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -17,6 +18,7 @@ from groundspeed.analysis.rule import Verdict
 from groundspeed.gate import annotations as ci
 from groundspeed.gate import junit, markdown, terminal
 from groundspeed.gate.report import Finding, Report, Unmeasured, encode, schema
+from groundspeed.gate.words import plain
 from groundspeed.report.style import Style, width
 
 HOSTILE = st.text(
@@ -85,9 +87,15 @@ def test_code_is_inert_on_one_line_and_keeps_the_text(text):
     inert = markdown.code(text)
     body = inert.removeprefix("<code>").removesuffix("</code>")
     assert re.fullmatch(r"(?:[A-Za-z0-9 .,=/+%±×→µ–-]|&#\d+;)+", body)
-    visible = re.sub(r"[\x00-\x1f\x7f-\x9f]+", " ", text).strip()
-    # html.unescape drops noncharacters and surrogates, which no browser shows either.
-    assert html.unescape(body) == html.unescape("".join(f"&#{ord(c)};" for c in visible)) or not visible
+    assert html.unescape(body) == (plain(text) or " ")
+
+
+@given(HOSTILE)
+def test_plain_text_is_one_line_without_what_cannot_be_seen(text):
+    shown = plain(text)
+    assert len(shown.splitlines()) <= 1
+    assert not any(unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co", "Cn") for c in shown)
+    assert [c for c in shown if c.isalnum()] == [c for c in text if c.isalnum()]
 
 
 @given(HOSTILE, HOSTILE, HOSTILE)
