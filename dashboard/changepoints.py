@@ -7,19 +7,26 @@ its mean similarity, a further segment costs ln n.
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
 from numpy.typing import NDArray
 
+REMEMBERED = 20_000  # series
 SHORTEST = 3  # commits in a level: two could be a bad day
 
 
-def change_points(values: NDArray[np.float64]) -> list[int]:
-    """Indices at which a new level begins; [] for fewer than two levels' worth of values."""
+@functools.lru_cache(maxsize=REMEMBERED)
+def change_points(series: bytes) -> tuple[int, ...]:
+    """Indices at which a new level begins, in the bytes of a float64 array; () for fewer than two levels' worth.
+
+    Remembered by the values: after a refresh only the series that grew are looked at again.
+    """
+    values = np.frombuffer(series, np.float64)
     n = len(values)
     if n < 2 * SHORTEST:
-        return []
+        return ()
     cost = _costs(values)
     penalty = math.log(n)
     best = np.full(n + 1, np.inf)
@@ -35,7 +42,7 @@ def change_points(values: NDArray[np.float64]) -> list[int]:
     while before[end] > 0:
         end = int(before[end])
         found.append(end)
-    return found[::-1]
+    return tuple(found[::-1])
 
 
 def _costs(values: NDArray[np.float64]) -> NDArray[np.float64]:

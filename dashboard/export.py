@@ -18,6 +18,7 @@ from dashboard.components.parts import moment
 from dashboard.frames import Frames
 from dashboard.offline_html import to_html
 from dashboard.pages import PAGES
+from dashboard.regressions import prepare
 from dashboard.state import State, parse_state
 from dashboard.view import View, device_label, machine_names, resolve
 
@@ -131,6 +132,8 @@ def _key(state: State, first: str) -> tuple[str, ...]:
 def _content(frames: Frames, state: State, repository: Path, rewrite: Any) -> str:
     page = PAGES[state.page]
     view: View | None = resolve(state, frames)
+    if view is not None:
+        prepare(view)
     drawn = page.draw(state, view, frames, repository)
     return f'<div class="page {page.name}">{to_html(drawn, rewrite)}</div>'
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable
+from datetime import datetime
 from typing import Any, TypeVar
 
 import polars as pl
@@ -19,6 +20,8 @@ class Frames:
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self._made: dict[Hashable, Any] = {}
+        self._making: set[Hashable] = set()
+        self.made = 0
         self._lock = threading.Lock()
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
@@ -32,14 +35,39 @@ class Frames:
             kept: T = self._made.setdefault(key, value)
         return kept
 
-    def of(self, machine: str, project: str) -> pl.DataFrame:
-        """Every measurement of one machine and one kind of result, all commits."""
+    def later(self, key: Hashable, make: Callable[[], T]) -> T | None:
+        """The value made under ``key``, or None while another thread makes it; ``made`` counts what got ready so."""
+        with self._lock:
+            if key in self._made:
+                ready: T = self._made[key]
+                return ready
+            if key in self._making:
+                return None
+            self._making.add(key)
+        threading.Thread(target=self._make, args=(key, make), daemon=True, name="groundspeed-later").start()
+        return None
 
-        def make() -> pl.DataFrame:
-            frame = self.snapshot.measurements
-            return frame.filter((pl.col("machine") == machine) & (pl.col("project") == project))
+    def _make(self, key: Hashable, make: Callable[[], Any]) -> None:
+        value = make()
+        with self._lock:
+            self._made[key] = value
+            self.made += 1
 
-        return self.once(("of", machine, project), make)
+    def of(self, machine: str, project: str) -> pl.LazyFrame:
+        """Every measurement of one machine and one kind of result, all commits: narrow it down before collecting it."""
+        rows = self.snapshot.measurements.lazy()
+        return rows.filter((pl.col("machine") == machine) & (pl.col("project") == project))
+
+    def commits(self, machine: str, project: str) -> tuple[tuple[str, datetime | None], ...]:
+        """Commits with their times, newest first; rows outside any commit left out."""
+
+        def make() -> tuple[tuple[str, datetime | None], ...]:
+            runs = self.snapshot.runs.filter((pl.col("machine") == machine) & (pl.col("project") == project))
+            at = pl.coalesce("commit_time", "started").max().alias("at")
+            rows = runs.group_by(pl.col("commit").cast(pl.String)).agg(at).sort("at", descending=True, nulls_last=True)
+            return tuple((commit, when) for commit, when in rows.iter_rows() if commit)
+
+        return self.once(("commits", machine, project), make)
 
     def latest(self, machine: str, project: str) -> pl.DataFrame:
         """The newest row of every series of one machine and project."""
@@ -90,6 +118,7 @@ class Library:
         return self._frames
 
     def refresh(self) -> str:
-        """Look for new results; the version of the newest snapshot."""
+        """Look for new results; a word that differs whenever a page would."""
         self._store.refresh()
-        return self._store.snapshot.version
+        frames = self.current()
+        return f"{frames.snapshot.version} {frames.made}"

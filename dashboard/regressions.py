@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,11 +19,13 @@ import polars as pl
 
 from dashboard import triage
 from dashboard.changepoints import SHORTEST, change_points
-from dashboard.frames import Frames
+from dashboard.components.numbers import percent
 from dashboard.store import METRICS, SERIES
 from dashboard.view import View
 
 SMALLEST = 0.02
+WINDOW = 200  # commits of a series that are looked at, newest first
+NAMED = 3  # groups that a tile names
 PROVISIONAL = 5  # commits after which a change point no longer moves about
 
 
@@ -84,19 +86,26 @@ class Group:
         return all(change.recovered for change in self.changes)
 
 
-def changes_of(view: View) -> list[Change]:
-    """Every change of the machine's series in the view's metric, newest first."""
-    return changes(view.frames, view.machine, view.project, view.metric.name)
+def changes_of(view: View) -> list[Change] | None:
+    """Every change of the machine's series in the view's metric, newest first; None while they are looked for."""
+    frames, machine, project, metric = view.frames, view.machine, view.project, view.metric.name
+    return frames.later(
+        ("changes", machine, project, metric), lambda: find_changes(frames.of(machine, project), metric)
+    )
 
 
-def changes(frames: Frames, machine: str, project: str, metric: str) -> list[Change]:
-    """Changes of one machine's series in one metric; made once a snapshot."""
-    return frames.once(("changes", machine, project, metric), lambda: find_changes(frames.of(machine, project), metric))
+def prepare(view: View) -> None:
+    """Look for the changes now: an export cannot show them later."""
+    frames, machine, project, metric = view.frames, view.machine, view.project, view.metric.name
+    frames.once(("changes", machine, project, metric), lambda: find_changes(frames.of(machine, project), metric))
 
 
-def groups_of(view: View) -> list[Group]:
-    """The changes of the view's metric and dtype by implementation and commit, newest first."""
-    return grouped([change for change in changes_of(view) if not view.dtype or change.dtype == view.dtype])
+def groups_of(view: View) -> list[Group] | None:
+    """The changes of the view's metric and dtype by implementation and commit, newest first; None: not known yet."""
+    found = changes_of(view)
+    if found is None:
+        return None
+    return grouped([change for change in found if not view.dtype or change.dtype == view.dtype])
 
 
 def grouped(found: Sequence[Change]) -> list[Group]:
@@ -107,10 +116,20 @@ def grouped(found: Sequence[Change]) -> list[Group]:
     return [Group(key, tuple(changes)) for key, changes in groups.items()]
 
 
-def open_regressions(view: View) -> list[Group]:
-    """Groups for the worse that still hold and whose triage state is open."""
+def open_regressions(view: View, operator: str = "") -> list[Group] | None:
+    """Groups for the worse that still hold and whose triage state is open; None while changes are looked for."""
+    groups = groups_of(view)
+    if groups is None:
+        return None
     states = triage.current(view.frames.snapshot.results)
-    return [group for group in groups_of(view) if is_open(group, states)]
+    return [g for g in groups if is_open(g, states) and operator in ("", g.first.operator)]
+
+
+def listed(groups: Sequence[Group] | None, name: Callable[[Group], str]) -> str:
+    """The first of some groups in words."""
+    if groups is None:
+        return "being looked for"
+    return "; ".join(f"{name(g)} {percent(g.worse, signed=True)}" for g in groups[:NAMED]) or "none known"
 
 
 def is_open(group: Group, states: Mapping[str, triage.Event]) -> bool:
@@ -118,7 +137,7 @@ def is_open(group: Group, states: Mapping[str, triage.Event]) -> bool:
     return group.worse > 0 and not group.recovered and triage.state_of(states, group.key) in triage.OPEN
 
 
-def find_changes(rows: pl.DataFrame, metric: str) -> list[Change]:
+def find_changes(rows: pl.LazyFrame, metric: str) -> list[Change]:
     """Changes of level in a frame of measurements, newest first."""
     direction = METRICS[metric].direction
     found: list[Change] = []
@@ -127,7 +146,7 @@ def find_changes(rows: pl.DataFrame, metric: str) -> list[Change]:
     return sorted(found, key=lambda change: (change.when is not None, change.when, abs(change.worse)), reverse=True)
 
 
-def _moving(rows: pl.DataFrame, metric: str) -> pl.DataFrame:
+def _moving(rows: pl.LazyFrame, metric: str) -> pl.DataFrame:
     """Values of the series long enough to have two levels and whose middle values differ enough to be worth a look."""
     columns = [
         *SERIES,
@@ -145,15 +164,17 @@ def _moving(rows: pl.DataFrame, metric: str) -> pl.DataFrame:
         rows.select(columns)
         .filter(pl.col(metric).is_finite() & (pl.col(metric) > 0))
         .with_columns(at.alias("at"))
-        .filter(pl.len().over(SERIES) >= 2 * SHORTEST)
         .sort("at", "started")
         .unique([*SERIES, "commit"], keep="last", maintain_order=True)
+        .group_by(SERIES, maintain_order=True)
+        .tail(WINDOW)
+        .filter(pl.len().over(SERIES) >= 2 * SHORTEST)
     )
     smooth = pl.col(metric).rolling_median(SHORTEST).over(SERIES)
     return (
         ordered.with_columns(smooth.alias("smooth"))
-        .filter(pl.col("smooth").max().over(SERIES) > (1 + SMALLEST / 2) * pl.col("smooth").min().over(SERIES))
-        .filter(pl.len().over(SERIES) >= 2 * SHORTEST)
+        .filter(pl.col("smooth").max().over(SERIES) > (1 + SMALLEST) * pl.col("smooth").min().over(SERIES))
+        .collect()
     )
 
 
@@ -164,7 +185,7 @@ def _in_series(rows: list[dict[str, Any]], metric: str, direction: str) -> list[
     if len(rows) < 2 * SHORTEST:
         return []
     values = np.array([row[metric] for row in rows], dtype=np.float64)
-    points = [0, *change_points(np.log(values)), len(rows)]
+    points = [0, *change_points(np.log(values).tobytes()), len(rows)]
     levels = [float(np.median(values[a:b])) for a, b in itertools.pairwise(points)]
     up = (rows[-1]["direction"] if metric == "value" else direction) == "higher"
     found = []

@@ -6,9 +6,10 @@ to. Values that are defaults are left out of links, so that links stay short.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote_plus
 
 SHARED = ("machine", "metric", "baseline", "dtype")  # kept when a link leads to another page
 LONGEST_VALUE = 400
@@ -52,6 +53,12 @@ def parse_state(path: str, search: str, base: str = "/") -> State:
     return State(page.strip("/"), {name: value[:LONGEST_VALUE] for name, value in pairs}, base)
 
 
+@functools.lru_cache(maxsize=8192)
+def _quoted(text: str) -> str:
+    """A page holds thousands of links made of few words."""
+    return quote_plus(text)
+
+
 def _link(base: str, page: str, params: Mapping[str, str]) -> str:
-    query = urlencode({name: value for name, value in params.items() if value})
+    query = "&".join(f"{_quoted(name)}={_quoted(value)}" for name, value in params.items() if value)
     return f"{base}{page}{'?' if query else ''}{query}"

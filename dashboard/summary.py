@@ -21,7 +21,7 @@ def speedups_by(speedups: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     total = cases.group_by(within).len("n") if within else cases.select(pl.len().alias("n"))
     groups = speedups.group_by(by).agg(
         pl.col("speedup").log().mean().exp().alias("geomean"),
-        pl.struct(CASE).filter(pl.col("speedup").is_not_null()).n_unique().alias("k"),
+        pl.col("speedup").count().alias("k"),  # rows are series: one an implementation and case
         (pl.col("status") == "failed").sum().alias("failed"),
         (pl.col("status") == "skipped").sum().alias("skipped"),
         (pl.col("unstable").cast(pl.String) != "").sum().alias("unstable"),
@@ -38,7 +38,7 @@ def best_by_case(speedups: pl.DataFrame, extra: Sequence[str] = ()) -> pl.DataFr
     )
 
 
-def since_previous(everything: pl.DataFrame, metric: str, low: str, high: str, direction: str) -> pl.DataFrame:
+def since_previous(everything: pl.LazyFrame, metric: str, low: str, high: str, direction: str) -> pl.DataFrame:
     """Every series' newest value beside the one of the commit before it.
 
     Columns of the newest row, previous, previous_commit, ratio (above 1 is better, in either direction) and
@@ -85,6 +85,7 @@ def since_previous(everything: pl.DataFrame, metric: str, low: str, high: str, d
             pl.col(f"previous_{metric}").alias("previous"),
         )
         .filter(pl.col("ratio").is_finite())
+        .collect()
     )
 
 

@@ -53,10 +53,6 @@ class View:
         """The same with baseline_value, speedup and paired."""
         return self._in_dtype(self.frames.speedups(self.machine, self.project, self.metric.name, self.baseline))
 
-    def everything(self) -> pl.DataFrame:
-        """Rows of every commit of the machine, in the chosen dtype."""
-        return self._in_dtype(self.frames.of(self.machine, self.project))
-
     def operators(self) -> tuple[str, ...]:
         return self.frames.choices(self.machine, self.project, "operator")
 
@@ -97,12 +93,13 @@ def resolve(state: State, frames: Frames) -> View | None:
 
 
 def machine_names(frames: Frames) -> tuple[str, ...]:
-    """Machines with rows: GPUs before CPUs, then the one measured last first."""
+    """Machines with rows: ours before other projects', GPUs before CPUs, then the one measured last first."""
 
     def make() -> tuple[str, ...]:
         rows = frames.snapshot.machines.filter(pl.col("rows") > 0).to_dicts()
         rows.sort(key=lambda row: row["last"].timestamp() if row["last"] else 0, reverse=True)
-        rows.sort(key=lambda row: is_cpu(_object(row["details"])))
+        ours = set(frames.snapshot.runs.filter(pl.col("project") == OUR_PROJECT).get_column("machine").to_list())
+        rows.sort(key=lambda row: (row["machine"] not in ours, is_cpu(_object(row["details"]))))
         return tuple(row["machine"] for row in rows)
 
     return frames.once(("machines",), make)

@@ -81,22 +81,9 @@ def _options(view: View, axis: str) -> list[tuple[str, str]]:
         return [(name, f"{name} · {device_label(machine_details(view.frames, name))}") for name in names]
     if axis == "implementation":
         return [(name, name) for name in view.frames.choices(view.machine, view.project, "implementation")]
-    return view.frames.once(("commits", view.machine, view.project), lambda: _commits(view))
-
-
-def _commits(view: View) -> list[tuple[str, str]]:
-    """Commits, newest first."""
-    rows = (
-        view.frames.of(view.machine, view.project)
-        .filter(pl.col("commit").cast(pl.String) != "")
-        .group_by("commit")
-        .agg(pl.coalesce("commit_time", "started").max().alias("at"))
-        .sort("at", descending=True)
-        .to_dicts()
-    )
     return [
-        (row["commit"], f"{short(row['commit'])} · {row['at']:%Y-%m-%d}" if row["at"] else short(row["commit"]))
-        for row in rows
+        (commit, f"{short(commit)} · {at:%Y-%m-%d}" if at else short(commit))
+        for commit, at in view.frames.commits(view.machine, view.project)
     ]
 
 
@@ -120,16 +107,18 @@ def _full(asked: str, values: list[str], usual: str) -> str:
 
 
 def _both(view: View, axis: str, left: str, right: str) -> queries.Comparison:
-    measurements = view.frames.snapshot.measurements.filter(pl.col("project") == view.project)
-    rows = measurements if axis == "machine" else view.frames.of(view.machine, view.project)
-    if axis == "implementation":
-        rows = view.frames.latest(view.machine, view.project)
+    if axis == "machine":
+        rows = view.frames.snapshot.latest.lazy().filter(pl.col("project") == view.project)
+    elif axis == "implementation":
+        rows = view.frames.latest(view.machine, view.project).lazy()
+    else:
+        rows = view.frames.of(view.machine, view.project)
     if view.dtype:
         rows = rows.filter(pl.col("dtype") == view.dtype)
     if view.state.get("operator"):
-        rows = rows.filter(pl.col("operator").cast(pl.String) == view.state.get("operator"))
-    column = pl.col(axis).cast(pl.String)
-    return queries.compare(rows.filter(column == left), rows.filter(column == right), view.metric.name, axis=axis)  # type: ignore[arg-type]
+        rows = rows.filter(pl.col("operator") == view.state.get("operator"))
+    sides = [rows.filter(pl.col(axis) == side).collect() for side in (left, right)]
+    return queries.compare(sides[0], sides[1], view.metric.name, axis=axis)  # type: ignore[arg-type]
 
 
 def _result(view: View, axis: str, left: str, right: str, both: queries.Comparison) -> list[Any]:

@@ -24,12 +24,13 @@ MANY = 8  # series drawn at once when the link names none
 
 def draw(view: View) -> list[Any]:
     operator = view.operator()
-    rows = view.frames.of(view.machine, view.project).filter(pl.col("operator") == operator)
-    if rows.is_empty():
+    newest = view.frames.latest(view.machine, view.project).filter(pl.col("operator") == operator)
+    if newest.is_empty():
         return [empty("No history", "These results hold nothing for this operator.")]
-    shapes = _shapes(rows, view.dtype)
+    shapes = _shapes(newest, view.dtype)
     shape, dtype = _chosen(view, shapes)
-    series = rows.filter((pl.col("dtype") == dtype) & (pl.col("shape") == shape))
+    rows = view.frames.of(view.machine, view.project).filter(pl.col("operator") == operator)
+    series = rows.filter((pl.col("dtype") == dtype) & (pl.col("shape") == shape)).collect()
     names = _names(series)
     chosen = [name for name in view.state.many("show") if name in names]
     if chosen:
@@ -39,7 +40,7 @@ def draw(view: View) -> list[Any]:
         view.frames.snapshot.runs.filter((pl.col("machine") == view.machine) & (pl.col("project") == view.project)),
     )
     ok = framed.filter(pl.col(view.metric.name).is_finite()).with_columns(_label().alias("label"))
-    changes = [c for c in changes_of(view) if (c.operator, c.dtype, c.shape) == (operator, dtype, shape)]
+    changes = [c for c in changes_of(view) or [] if (c.operator, c.dtype, c.shape) == (operator, dtype, shape)]
     return [
         html.Div(
             [html.H1(f"History of {operator}"), html.P(f"{dtype} {shape}".strip(), className="note")], className="title"

@@ -20,7 +20,7 @@ from dashboard.components.parts import command, definitions, empty, panel, tile
 from dashboard.newest import newest_run_of
 from dashboard.pages.foreign import benchmark
 from dashboard.pages.page import Page, simple
-from dashboard.regressions import open_regressions
+from dashboard.regressions import listed, open_regressions
 from dashboard.store import queries
 from dashboard.summary import speedups_by
 from dashboard.view import View
@@ -82,7 +82,7 @@ def _tiles(view: View, operator: str, speedups: pl.DataFrame) -> html.Div:
     first = max(full, key=lambda row: row["geomean"], default=None)
     best = _winners(view, operator, speedups)
     wins = best.group_by("implementation").len("wins").sort("wins", "implementation", descending=True).to_dicts()
-    regressions = [g for g in open_regressions(view) if g.first.operator == operator]
+    regressions = open_regressions(view, operator)
     return html.Div(
         [
             tile(
@@ -101,9 +101,8 @@ def _tiles(view: View, operator: str, speedups: pl.DataFrame) -> html.Div:
             ),
             tile(
                 "Open regressions",
-                str(len(regressions)),
-                "; ".join(f"{g.first.implementation} {numbers.percent(g.worse, signed=True)}" for g in regressions)
-                or "none known",
+                str(len(regressions)) if regressions is not None else "…",
+                listed(regressions, lambda group: group.first.implementation),
                 view.state.to("regressions", operator=operator),
                 "bad" if regressions else "",
             ),

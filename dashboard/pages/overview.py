@@ -15,13 +15,14 @@ from dashboard.components.palette import sign
 from dashboard.components.parts import age, empty, panel, short, tile
 from dashboard.newest import newest_run
 from dashboard.pages.page import Page, simple
-from dashboard.regressions import SMALLEST, open_regressions
+from dashboard.regressions import SMALLEST, listed, open_regressions
 from dashboard.summary import best_by_case, columns_of, since_previous, speedups_by
 from dashboard.view import View
 
 MANY = 10  # implementations beyond which the matrix starts out by back end
 LISTED = 8
 MOST_MOVED = 500
+LAST_COMMITS = 10  # a series not measured in these has nothing recent to tell
 
 
 def draw(view: View) -> list[Any]:
@@ -60,9 +61,8 @@ def _tiles(view: View, speedups: pl.DataFrame, others: pl.DataFrame) -> html.Div
             ),
             tile(
                 "Open regressions",
-                str(len(regressions)),
-                "; ".join(f"{g.label} {numbers.percent(g.worse, signed=True)}" for g in regressions[:3])
-                or "none known",
+                str(len(regressions)) if regressions is not None else "…",
+                listed(regressions, lambda group: group.label),
                 view.state.to("regressions"),
                 "bad" if regressions else "",
             ),
@@ -208,13 +208,16 @@ def _cases(name: str, view: View, frame: pl.DataFrame) -> html.Div:
     return html.Div(table.table(name, columns, rows), className="compact")
 
 
+def _last_rows(view: View) -> pl.LazyFrame:
+    commits = [commit for commit, _ in view.frames.commits(view.machine, view.project)[:LAST_COMMITS]]
+    return view.frames.of(view.machine, view.project).filter(pl.col("commit").is_in(commits))
+
+
 def _recent(view: View) -> html.Section:
     metric = view.metric
     changes = view.frames.once(
         ("since previous", view.machine, view.project, metric.name),
-        lambda: since_previous(
-            view.frames.of(view.machine, view.project), metric.name, metric.low, metric.high, metric.direction
-        ),
+        lambda: since_previous(_last_rows(view), metric.name, metric.low, metric.high, metric.direction),
     )
     if view.dtype:
         changes = changes.filter(pl.col("dtype") == view.dtype)

@@ -20,7 +20,10 @@ SHOWN = (("open", "open"), ("muted", "expected, fixed, noise"), ("better", "impr
 def draw(view: View) -> list[Any]:
     events, problems = triage.read(view.frames.snapshot.results)
     states = {event.key: event for event in events}
-    found = [g for g in groups_of(view) if g.first.operator == view.state.get("operator", g.first.operator)]
+    groups = groups_of(view)
+    if groups is None:
+        return [html.H1("Regressions"), empty("Looking for changes", "The page shows them as soon as they are known.")]
+    found = [group for group in groups if view.state.get("operator") in ("", group.first.operator)]
     kind = view.state.get("list", "open")
     listed = [group for group in found if _belongs(group, states, kind)]
     selected = next((group for group in found if group.key == view.state.get("change")), None)
@@ -39,7 +42,7 @@ def _belongs(group: Group, states: dict[str, triage.Event], kind: str) -> bool:
 
 
 def _none(view: View, found: list[Group], kind: str) -> html.Section:
-    commits = view.everything().get_column("commit").n_unique()
+    commits = len(view.frames.commits(view.machine, view.project))
     return empty(
         "Nothing to triage" if kind == "open" else "None",
         f"{len(found)} changes of level were found in {commits} commits of {view.machine}.",

@@ -66,10 +66,10 @@ def draw(view: View) -> list[Any]:
 def _row(view: View) -> dict[str, Any] | None:
     frame = view.frames.of(view.machine, view.project)
     for name in LABELS:
-        frame = frame.filter(pl.col(name).cast(pl.String) == view.state.get(name))
+        frame = frame.filter(pl.col(name) == view.state.get(name))
     if view.state.get("run"):
-        frame = frame.filter(pl.col("run_id").cast(pl.String) == view.state.get("run"))
-    ordered = frame.sort("started", descending=True, nulls_last=True)
+        frame = frame.filter(pl.col("run_id") == view.state.get("run"))
+    ordered = frame.collect().sort("started", descending=True, nulls_last=True)
     return ordered.row(0, named=True) if ordered.height else None
 
 
