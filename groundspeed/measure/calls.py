@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -14,14 +15,19 @@ from groundspeed.measure.referee import synchronize
 from groundspeed.measure.timers.base import Run
 
 
-def call_samples(runs: Sequence[Run], rounds: int, device: str) -> list[list[tuple[float, float]]]:
+def call_samples(
+    runs: Sequence[Run], rounds: int, device: str, seconds: float = math.inf
+) -> list[list[tuple[float, float]]]:
     """For each run its (call, host) nanoseconds a round: until the device is done, and until the host is.
 
-    Runs alternate as in the timed rounds, forth and back.
+    Runs alternate as in the timed rounds, forth and back. No round begins after ``seconds``, three taken.
     """
+    began = time.monotonic()
     samples: list[list[tuple[float, float]]] = [[] for _ in runs]
     order = list(range(len(runs)))
-    for _ in range(rounds):
+    for taken in range(rounds):
+        if taken >= 3 and time.monotonic() - began > seconds:
+            break
         for index in order:
             run = runs[index]
             synchronize(device)

@@ -21,6 +21,7 @@ from groundspeed.operator import Case, Operator
 from groundspeed.records import Accuracy, Clocks, Measurement
 
 _CALL_ROUNDS = 15
+_CALL_SECONDS = 0.1  # for each implementation
 
 
 def measure_case(
@@ -65,8 +66,8 @@ def _time(bench: Bench, ready: list[Prepared], faults: dict[str, Fault]) -> _Tim
     compiled = compile_count()
     with calls.quiet():
         with bench.phase("calls"):
-            calls.call_samples(runs, 2, bench.device)
-            called = calls.call_samples(runs, _CALL_ROUNDS, bench.device)
+            calls.call_samples(runs, 1, bench.device)
+            called = calls.call_samples(runs, _CALL_ROUNDS, bench.device, _CALL_SECONDS * len(runs))
         host = [sorted(host for _, host in one)[len(one) // 2] for one in called]
         with bench.phase("time"):
             beat = lambda: bench.begin("time", PHASE_LIMITS["time"], "")  # noqa: E731

@@ -17,6 +17,9 @@ class Budget:
 
     width
         Half-width of the 99 % interval of the median, relative to it, that is narrow enough.
+    few_rounds
+        What slow runs are content with: rounds are cut to the budget, down to this many. Eight samples are the
+        fewest that give a 99 % interval of a median.
     """
 
     seconds: float = 0.4
@@ -25,6 +28,7 @@ class Budget:
     min_rounds: int = 15
     max_rounds: int = 240
     chunk: int = 15
+    few_rounds: int = 9
 
 
 @dataclass
@@ -38,7 +42,7 @@ class Rounds:
 
 def exactly(rounds: int) -> Budget:
     """Just so many rounds, whatever they show: a comparison needs the same number from every process."""
-    return Budget(math.inf, 0.0, settle_rounds=3, min_rounds=rounds, max_rounds=rounds, chunk=rounds)
+    return Budget(math.inf, 0.0, settle_rounds=3, min_rounds=rounds, max_rounds=rounds, chunk=rounds, few_rounds=rounds)
 
 
 def sample(
@@ -56,12 +60,12 @@ def sample(
     """
     started = time.monotonic()
     allowed = budget.seconds * len(runs)
-    timer.collect(runs, _orders(len(runs), budget.settle_rounds, 0), host_ns)
+    chunk_rounds = _settle(timer, runs, host_ns, budget, allowed)
     kept: list[list[Sample]] = [[] for _ in runs]
     retaken = taken = 0
     while True:
         beat()
-        chunk = timer.collect(runs, _orders(len(runs), budget.chunk, taken), host_ns)
+        chunk = timer.collect(runs, _orders(len(runs), chunk_rounds, taken), host_ns)
         spent = time.monotonic() - started
         if throttled() and spent < allowed:
             retaken += len(chunk)
@@ -71,13 +75,27 @@ def sample(
         for row in chunk:
             for index, one in enumerate(row):
                 kept[index].append(one)
-        if taken >= budget.min_rounds and (
+        if taken >= min(budget.min_rounds, chunk_rounds) and (
             taken >= budget.max_rounds or spent >= allowed or all(_width(k) <= budget.width for k in kept)
         ):
             break
         if spent >= 2 * allowed:
             break
     return Rounds(kept, [_unstable(k, budget, spent) for k in kept], retaken)
+
+
+def _settle(timer: Timer, runs: Sequence[Run], host_ns: Sequence[float], budget: Budget, allowed: float) -> int:
+    """Run without keeping, and find from how long that takes how many rounds to time at once."""
+    timer.collect(runs, _orders(len(runs), 1, 0), host_ns)  # the first use of a timer costs seconds of its own
+    start = time.monotonic()
+    timer.collect(runs, _orders(len(runs), 1, 1), host_ns)
+    round_seconds = time.monotonic() - start
+    more = budget.settle_rounds - 2
+    if more > 0 and more * round_seconds < allowed:
+        timer.collect(runs, _orders(len(runs), more, 0), host_ns)
+    if budget.chunk * round_seconds <= allowed:
+        return budget.chunk
+    return max(budget.few_rounds, min(budget.chunk, int(allowed / round_seconds)))
 
 
 def _orders(count: int, rounds: int, start: int) -> list[list[int]]:
