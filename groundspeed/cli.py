@@ -29,6 +29,7 @@ class Command:
 
     module: str
     help: str
+    extra: str = ""  # the extra of the package that it needs
 
 
 COMMANDS = {
@@ -39,8 +40,8 @@ COMMANDS = {
     "machine": Command("groundspeed.commands.machine", "what this machine is called, and what it has"),
     "gate": Command("groundspeed.gate.gate_command", "judge a change: base and head side by side on one GPU"),
     "compare": Command("groundspeed.gate.compare_command", "compare stored records of two commits, machines or files"),
-    "dash": Command("dashboard.command", "serve the dashboard on this machine"),
-    "export": Command("dashboard.export_command", "write the dashboard as one offline HTML file"),
+    "dash": Command("dashboard.command", "serve the dashboard on this machine", "dashboard"),
+    "export": Command("dashboard.export_command", "write the dashboard as one offline HTML file", "dashboard"),
 }
 
 
@@ -80,7 +81,15 @@ def _dispatch(argv: list[str]) -> int:
     parser.add_argument("--project", type=Path, default=arguments.project, metavar="DIR", help=_PROJECT_HELP)
     module.add_arguments(parser)
     parser.description = _reflow(parser.description or "")
-    status: int = module.run(parser.parse_args(arguments.rest))
+    try:
+        status: int = module.run(parser.parse_args(arguments.rest))
+    except ModuleNotFoundError as missing:
+        if not command.extra:
+            raise
+        install = f"pip install 'groundspeed[{command.extra}]'"
+        raise UserError(
+            f"{arguments.command} needs {missing.name}; type: {install}, or in a checkout: make dash"
+        ) from missing
     sys.stdout.flush()
     return status
 

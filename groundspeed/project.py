@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
+import shutil
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,6 +67,14 @@ def parse_target(text: str, tree: Tree) -> Target:
             f"type: groundspeed list {operator}"
         )
     return Target(operator, implementation or None)
+
+
+def command() -> str:
+    """How groundspeed is called from here: by its name, or by its path in an environment that is not activated."""
+    script = Path(sys.executable).parent / "groundspeed"
+    if shutil.which("groundspeed") or not script.is_file():
+        return "groundspeed" if shutil.which("groundspeed") else "python -m groundspeed"
+    return str(script.relative_to(Path.cwd())) if script.is_relative_to(Path.cwd()) else str(script)
 
 
 def near(word: str, known: Iterable[str]) -> str:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from groundspeed.errors import UserError
 from groundspeed.operator import TIERS
-from groundspeed.project import Project, Target, find_project, parse_target
+from groundspeed.project import Target, command, find_project, parse_target
 from groundspeed.selection import Selection
 from groundspeed.tree import BASELINE, SpecError, Tree
 
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         _say_how_to_resume(opened, arguments)
         raise
-    return _report(opened, project, problems)
+    return _report(opened, problems)
 
 
 def _plan(targets: Sequence[Target], tree: Tree) -> dict[str, tuple[str, ...]]:
@@ -160,7 +160,7 @@ def _expected(narrowed: dict[str, Run]) -> dict[str, float]:
     return expected
 
 
-def _report(opened: Run, project: Project, problems: Sequence[str]) -> int:
+def _report(opened: Run, problems: Sequence[str]) -> int:
     from groundspeed.report.ending import time_split, where
     from groundspeed.report.remarks import count, measured, remarks
     from groundspeed.report.stored import run_records
@@ -174,7 +174,7 @@ def _report(opened: Run, project: Project, problems: Sequence[str]) -> int:
         lines += operator_table(record, style)
     lines += remarks(records, style)
     lines += time_split(records, style)
-    lines += where(opened.record_path("x").parent, records)
+    lines += where(opened.record_path("x").parent, records, command())
     print("\n".join(lines))
     sys.stdout.flush()
     for problem in [*problems, *unreadable]:
@@ -189,7 +189,7 @@ def _say_how_to_resume(opened: Run, arguments: argparse.Namespace) -> None:
     if not done:
         print("\ngroundspeed: no operator was finished, nothing is kept", file=sys.stderr)
         return
-    again = ["groundspeed", "run", "--tier", opened.selection.tier]
+    again = [command(), "run", "--tier", opened.selection.tier]
     for text in arguments.only:
         again += ["--only", text]
     for text in arguments.dtype:

@@ -53,10 +53,10 @@ def time_split(records: Sequence[Record], style: Style) -> list[str]:
     return lines
 
 
-def where(folder: Path, records: Sequence[Record]) -> list[str]:
-    """Where the records lie, and what to do with them next."""
+def where(folder: Path, records: Sequence[Record], command: str) -> list[str]:
+    """Where the records lie, and what to type next; ``command`` is how groundspeed is called here."""
     shown = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
     return [
         f"Results  {shown}/ ({len(records)} {'file' if len(records) == 1 else 'files'})",
-        "         the table again: groundspeed table     in a browser: groundspeed dash",
+        f"         again: {command} table     in a browser: {command} dash",
     ]

@@ -40,7 +40,7 @@ def operator_table(record: Record, style: Style, quantity: str = "device_cold") 
     """The lines of one operator's table; a heading alone when nothing was measured."""
     rows = speedup_table(record, quantity=quantity)
     timed = [row for row in rows if row.time is not None]
-    layout = _Layout.of(timed, style)
+    layout = _Layout.of(timed, style, compute=record.header.bound == "compute")
     lines = [_heading(record, style, quantity)]
     if not timed:
         return [*lines, "  nothing was timed: the reasons are beneath", ""]
@@ -88,15 +88,13 @@ class _Layout:
     compute: bool
 
     @classmethod
-    def of(cls, rows: Sequence[Row], style: Style) -> _Layout:
+    def of(cls, rows: Sequence[Row], style: Style, compute: bool) -> _Layout:
         longest = min(max((len(row.implementation) for row in rows), default=0), _LONGEST_NAME)
         room = style.width - 3 - sum(column.width for column in _COLUMNS)
         ceiling = any(row.ceiling_share is not None for row in rows) and room - _CEILING.width >= min(longest, 16)
         room -= _CEILING.width if ceiling else 0
         name = min(longest, room)
         left = room - name - 2
-        bound = {row.bound for row in rows}
-        compute = bound == {"compute"} or not any(row.bytes_per_second for row in rows)
         return cls(style, name, ceiling, min(left, 16) if left >= 4 else 0, compute)
 
     def titles(self) -> str:
@@ -119,7 +117,7 @@ class _Layout:
         return f" {mark} {name}{text}{'  ' + bar if bar else ''}".rstrip()
 
     def _rate(self, row: Row) -> str:
-        if (row.bound == "compute" or self.compute) and row.flops_per_second:
+        if self.compute and row.flops_per_second:
             return units.rate(row.flops_per_second, "FLOP/s")
         return units.rate(row.bytes_per_second, "B/s") if row.bytes_per_second else "–"
 

@@ -127,7 +127,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_goes_on(project, tmp_path):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130 and "Traceback" not in err, err
-    again = re.search(r"kept double; to go on, type: groundspeed (run .*)", err).group(1)
+    again = re.search(r"kept double; to go on, type: .*groundspeed (run .*)", err).group(1)
     before = {path: path.read_bytes() for path in find_records(tmp_path)}
     done = groundspeed(*again.split(), cwd=project)
     assert "double: already in run" in done.stderr

@@ -1,0 +1,100 @@
+"""README: its speed table is generated and not stale, and what it tells a newcomer to do works."""
+
+from __future__ import annotations
+
+import re
+import shutil
+
+import pytest
+
+from groundspeed.errors import UserError
+from groundspeed.report.readme import BEGIN, END, replace_table, speed_table
+from tests.cli import toy_project
+from tests.cli.records_for_tests import bad, ok, record, store
+from tests.cli.toy_project import ROOT, groundspeed
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_speed_table_is_not_stale():
+    done = groundspeed("table", "--readme", "--check", cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def stored(tmp_path):
+    root = toy_project.make(tmp_path / "p", double={})
+    (root / "README.md").write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    rows = [ok("torch_eager", 254), ok("torch_compile", 300), ok("triton_row", 127), ok("triton_two", 200)]
+    store(root / "results", record(*rows, bad("cupy_raw", "failed", "x", "error"), machine="nvidia-h200"))
+    return root
+
+
+def test_writing_checking_and_noticing_that_it_is_stale(stored):
+    assert groundspeed("table", "--readme", "--check", cwd=stored).returncode == 1
+    assert "old" in (stored / "README.md").read_text()
+    assert groundspeed("table", "--readme", cwd=stored).returncode == 0
+    text = (stored / "README.md").read_text()
+    assert text.startswith(f"before\n{BEGIN}\n") and text.endswith(f"{END}\nafter\n") and "old" not in text
+    assert groundspeed("table", "--readme", "--check", cwd=stored).returncode == 0
+    store(stored / "results", record(ok("torch_eager", 9), machine="nvidia-h200", run_id="2027"))
+    assert groundspeed("table", "--readme", "--check", cwd=stored).returncode == 1
+
+
+def test_a_row_a_case_and_the_fastest_of_each_back_end(stored):
+    groundspeed("table", "--readme", cwd=stored)
+    row = next(line for line in (stored / "README.md").read_text().splitlines() if "M=8192" in line)
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert cells == [
+        "softmax", "float16 M=8192,N=8192", "254 µs", "0.847×", "–", "2.00×", "–", "`triton_row`", "53 %",
+    ]  # fmt: skip
+
+
+def test_the_caption_says_on_what_and_at_which_commit():
+    text = speed_table([record(ok("torch_eager", 1)), record(ok("torch_eager", 1), operator="relu", dirty=True)], "m")
+    assert "NVIDIA Test, driver 580.1, torch 2.11.0, Triton 3.6.0" in text
+    assert "`01234567`, `01234567` with changes" in text and "2026-01-01" in text
+
+
+def test_small_runs_and_other_machines_are_not_shown(stored):
+    newer = {"run_id": "2028", "operator": "softmax"}
+    store(stored / "results", record(ok("torch_eager", 1), machine="cpu-x", **newer))
+    store(stored / "results", record(ok("torch_eager", 1), machine="nvidia-h200", tier="small", **newer))
+    groundspeed("table", "--readme", cwd=stored)
+    assert "254 µs" in (stored / "README.md").read_text()
+
+
+def test_without_results_it_says_so_and_shows_no_figure():
+    text = speed_table([], "nvidia-h200")
+    assert "no result" in text and not re.search(r"\d (µs|ms)|\d×", text)
+
+
+@pytest.mark.parametrize("readme", ["", BEGIN, f"{END}\n{BEGIN}", f"{BEGIN}\n{BEGIN}\n{END}"])
+def test_marks_that_are_not_there_once_are_an_error(readme):
+    with pytest.raises(UserError, match="once each"):
+        replace_table(readme, "x")
+
+
+@pytest.mark.slow
+def test_the_implementation_it_shows_is_right_when_added_as_it_says(tmp_path):
+    name, code = re.search(r"`(impls/\S+\.py)`:\n\n```python\n(.*?)```", README, re.DOTALL).groups()
+    shutil.copytree(ROOT / "impls", tmp_path / "p" / "impls")
+    (tmp_path / "p" / "asv.conf.json").write_text("{}")
+    (tmp_path / "p" / name).write_text(code)
+    assert len(code.strip().splitlines()) <= 12
+    command = re.search(r"^groundspeed (check \S+)$", README, re.MULTILINE).group(1)
+    done = groundspeed(*command.split(), cwd=tmp_path / "p", GROUNDSPEED_DEVICE="cpu")
+    assert done.returncode == 0 and "checks passed" in done.stdout, done.stdout
+
+
+def test_every_command_it_names_exists():
+    from groundspeed.cli import COMMANDS
+
+    named = set(re.findall(r"`groundspeed ([a-z]+)", README)) | set(re.findall(r"^groundspeed ([a-z]+)", README, re.M))
+    assert named <= set(COMMANDS)
+    assert set(COMMANDS) <= named, "a command is not in README"
+
+
+def test_every_file_it_links_exists():
+    for target in re.findall(r"\]\((?!http)([^)#]+)\)", README):
+        assert (ROOT / target).exists(), target
