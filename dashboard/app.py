@@ -38,7 +38,7 @@ def make_app(store: Store, base: str = "/", repository: Path | None = None) -> d
         update_title="",
         url_base_pathname=base,
         assets_folder=str(ASSETS),
-        assets_ignore=r"5_views.js|.*vendor.*|plotly.*",
+        assets_ignore=r"views\.js|plotly-.*",
         serve_locally=True,
         suppress_callback_exceptions=True,
         compress=False,

@@ -22,7 +22,7 @@ from dashboard.regressions import prepare
 from dashboard.state import State, parse_state
 from dashboard.view import View, device_label, machine_names, resolve
 
-SCRIPTS = ("1_state.js", "2_theme.js", "3_tables.js", "offline/5_views.js")
+SCRIPTS = ("0_mount.js", "1_state.js", "2_theme.js", "3_tables.js", "4_matrices.js", "offline/views.js")
 PER_MACHINE = ("", "compare", "roofline", "regressions", "data")
 PER_OPERATOR = ("operator", "history")
 ONCE = ("claims",)

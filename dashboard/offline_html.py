@@ -15,8 +15,7 @@ Rewrite = Callable[[str], str | None]
 
 _NAMES = {"className": "class", "htmlFor": "for", "tabIndex": "tabindex", "colSpan": "colspan", "rowSpan": "rowspan"}
 _NO_ATTRIBUTE = ("children", "n_clicks", "n_clicks_timestamp", "disable_n_clicks", "key")
-_LEFT_OUT = ("Select", "Option", "Fieldset")
-_ONLINE = re.compile(r"\b(chips|choices|control|triage)\b")  # controls that ask a server
+_ONLINE = re.compile(r"\b(chips|choices|control-host|triage)\b")  # controls that ask a server
 
 
 def to_html(component: Any, rewrite: Rewrite) -> str:
@@ -31,7 +30,7 @@ def to_html(component: Any, rewrite: Rewrite) -> str:
         return _chart(component, rewrite)
     name = type(component).__name__
     style = str(getattr(component, "className", "") or "")
-    if name in _LEFT_OUT or _ONLINE.search(style) or type(component).__module__.startswith("dash.dcc"):
+    if _ONLINE.search(style) or type(component).__module__.startswith("dash.dcc"):
         return ""
     inner = to_html(getattr(component, "children", None), rewrite)
     properties = component.to_plotly_json()["props"]
@@ -40,8 +39,9 @@ def to_html(component: Any, rewrite: Rewrite) -> str:
         if target is None:
             return f"<span{_attributes({**properties, 'href': None})}>{inner}</span>"
         properties = {**properties, "href": target}
-    if "data-table" in properties:
-        properties = {**properties, "data-table": _table(properties["data-table"], rewrite)}
+    for attribute, mapped in (("data-table", _table), ("data-matrix", _matrix)):
+        if attribute in properties:
+            properties = {**properties, attribute: mapped(properties[attribute], rewrite)}
     tag = name.lower()
     return f"<{tag}{_attributes(properties)}>{inner}</{tag}>"
 
@@ -87,4 +87,12 @@ def _table(source: str, rewrite: Rewrite) -> str:
         for row in data["rows"]:
             text, href = row[index]
             row[index] = [text, rewrite(href)]
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+def _matrix(source: str, rewrite: Rewrite) -> str:
+    data = json.loads(source)
+    data["rows"] = [[title, href and rewrite(href)] for title, href in data["rows"]]
+    for cell in data["cells"].values():
+        cell["href"] = rewrite(cell["href"]) if "href" in cell else None
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))

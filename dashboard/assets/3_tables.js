@@ -6,17 +6,11 @@
 (function () {
   "use strict";
   const PORTION = 100;
+  const element = window.gs.element;
 
   const text = (cell, kind) => cell === null || cell === undefined ? "" :
     kind === "number" ? cell[1] : kind === "link" ? cell[0] : String(cell);
   const value = (cell, kind) => kind === "number" ? (cell ? cell[0] : null) : text(cell, kind).toLowerCase();
-
-  function element(tag, attributes, children) {
-    const node = document.createElement(tag);
-    Object.entries(attributes || {}).forEach(([name, v]) => node.setAttribute(name, v));
-    (children || []).forEach((child) => node.append(child));
-    return node;
-  }
 
   function cellNode(cell, column) {
     const node = element("td", column.kind === "number" ? { class: "number" } : {});
@@ -38,14 +32,18 @@
     return direction * order;
   }
 
-  /* ">3", "<=1.5" and "=2" compare numbers; anything else is looked for in the text. */
+  const UNITS = { "": 1, x: 1, "×": 1, "%": 0.01, ns: 1e-9, us: 1e-6, "µs": 1e-6, ms: 1e-3, s: 1, b: 1, kib: 1024,
+    mib: 1048576, gib: 1073741824, mj: 1e-3, uj: 1e-6, "µj": 1e-6, j: 1, "gb/s": 1e9, "tb/s": 1e12, "gflop/s": 1e9,
+    "tflop/s": 1e12 };
+
+  /* "speedup>1.5" and "time<=20us" compare a column's numbers; anything else is looked for in the text. */
   function matcher(query, columns) {
     const tests = query.toLowerCase().split(/\s+/).filter(Boolean).map(function (word) {
-      const bound = word.match(/^(?:(.+?))?(>=|<=|>|<|=)(-?\d+(?:\.\d+)?(?:e-?\d+)?)$/);
-      if (!bound) {
+      const bound = word.match(/^(?:(.+?))?(>=|<=|>|<|=)(-?\d+(?:\.\d+)?(?:e-?\d+)?)([^\d]*)$/);
+      if (!bound || !(bound[4] in UNITS)) {
         return (row) => row.some((cell, i) => text(cell, columns[i].kind).toLowerCase().includes(word));
       }
-      const limit = parseFloat(bound[3]);
+      const limit = parseFloat(bound[3]) * UNITS[bound[4]];
       const holds = { ">": (x) => x > limit, "<": (x) => x < limit, ">=": (x) => x >= limit, "<=": (x) => x <= limit,
         "=": (x) => x === limit }[bound[2]];
       const named = (column) => !bound[1] || column.title.toLowerCase().replace(/\s+/g, "").includes(bound[1]);
@@ -77,19 +75,13 @@
     setTimeout(() => { URL.revokeObjectURL(link.href); link.remove(); }, 0);
   }
 
-  function build(host) {
-    const source = host.getAttribute("data-table");
-    if (host.gsSource === source) {
-      return;
-    }
-    const data = JSON.parse(source);
+  window.gs.mount("data-table", function (host, data) {
     const kept = host.gsView || { sort: data.sort ? data.sort[0] : -1, direction: data.sort ? data.sort[1] : 1,
       query: "", shown: PORTION };
-    host.gsSource = source;
     host.gsView = kept;
     const columns = data.columns;
 
-    const input = element("input", { type: "search", placeholder: "Filter: words, or time>5", "aria-label":
+    const input = element("input", { type: "search", placeholder: "Filter: words, speedup>2, time<9us", "aria-label":
       "Filter the table " + data.name });
     input.value = kept.query;
     const count = element("span", { class: "count", role: "status" });
@@ -145,37 +137,5 @@
     const scroller = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": data.name },
       [table]);
     host.replaceChildren(element("div", { class: "tools" }, [input, count, download]), scroller, more);
-  }
-
-  /* A twin inside a closed <details> is built when it is opened. */
-  function ready(host) {
-    const details = host.closest("details");
-    if (!details || details.open) {
-      build(host);
-    }
-  }
-
-  document.addEventListener("toggle", function (event) {
-    if (event.target.open) {
-      event.target.querySelectorAll("[data-table]").forEach(build);
-    }
-  }, true);
-
-  new MutationObserver(function (changes) {
-    changes.forEach(function (change) {
-      if (change.type === "attributes") {
-        ready(change.target);
-        return;
-      }
-      change.addedNodes.forEach(function (node) {
-        if (node.nodeType === Node.ELEMENT_NODE) {
-          if (node.matches("[data-table]")) {
-            ready(node);
-          }
-          node.querySelectorAll("[data-table]").forEach(ready);
-        }
-      });
-    });
-  }).observe(document.documentElement, { childList: true, subtree: true, attributes: true,
-    attributeFilter: ["data-table"] });
+  });
 })();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 
 from dash import html
@@ -14,23 +15,22 @@ Option = tuple[str, str]  # value, label
 
 def select(
     name: str, label: str, options: Sequence[Option], chosen: str, default: str = "", clears: str = ""
-) -> html.Label:
+) -> html.Div:
     """A labelled choice that sets the parameter ``name``; choosing ``default`` leaves it out of the link.
 
     ``clears`` names parameters that lose their meaning when this one changes, separated by spaces.
     """
-    values = [value for value, _ in options]
-    shown = [*options] if chosen in values or not chosen else [(chosen, f"{chosen} (not in these results)"), *options]
-    return html.Label(
-        [
-            html.Span(label),
-            html.Select(
-                [html.Option(text, value=value, selected=value == chosen) for value, text in shown],
-                id=f"choose-{name}",
-                **{"data-param": name, "data-default": default, "data-clears": clears},
-            ),
-        ],
-        className="control",
+    known = chosen in [value for value, _ in options] or not chosen
+    data = {
+        "name": name,
+        "label": label,
+        "options": list(options) if known else [(chosen, f"{chosen} (not in these results)"), *options],
+        "chosen": chosen,
+        "default": default,
+        "clears": clears,
+    }
+    return html.Div(
+        id=f"select-{name}", className="control-host", **{"data-select": json.dumps(data, ensure_ascii=False)}
     )
 
 

@@ -1,12 +1,15 @@
 """Matrices of links: speedups by colour and by number, with what is missing told apart.
 
 An HTML table rather than a drawn heat-map: each cell is a link that a keyboard reaches and a screen reader reads.
+assets/4_matrices.js draws it.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from dash import html
 
@@ -29,9 +32,6 @@ class MatrixCell:
     best: bool = False
 
 
-NOT_RUN = MatrixCell("", "none", hint="not run")
-
-
 def matrix(
     name: str,
     corner: str,
@@ -40,33 +40,29 @@ def matrix(
     cells: Mapping[tuple[str, str], MatrixCell],
 ) -> html.Div:
     """``rows`` are (name, link). Cells not in ``cells`` were not run and stay blank."""
-    head = html.Tr(
-        [html.Th(corner, scope="col")]
-        + [html.Th(html.Span([_swatch(column), column]), scope="col", title=column) for column in columns]
-    )
-    body = [
-        html.Tr(
-            [html.Th(html.A(row, href=href) if href else row, scope="row")]
-            + [_cell(cells.get((row, column), NOT_RUN)) for column in columns]
-        )
-        for row, href in rows
-    ]
-    return html.Div(
-        html.Table([html.Caption(name, className="hidden"), html.Thead(head), html.Tbody(body)], className="matrix"),
-        className="scroll",
-        tabIndex="0",
-        role="region",
-        **{"aria-label": name},
-    )
+    drawn = {
+        f"{i},{j}": _cell(cells[row, column])
+        for i, (row, _) in enumerate(rows)
+        for j, column in enumerate(columns)
+        if (row, column) in cells
+    }
+    data = {
+        "name": name,
+        "corner": corner,
+        "rows": list(rows),
+        "columns": [(column, sign(column).colour) for column in columns],
+        "cells": drawn,
+    }
+    return html.Div(**{"data-matrix": json.dumps(data, ensure_ascii=False, separators=(",", ":"))})
 
 
 def legend() -> html.P:
     """What the marks of a matrix mean."""
     return html.P(
         [
-            html.Span("slower", className="key painted", style=_paint(-2.5)),
-            html.Span("1×", className="key painted", style=_paint(0)),
-            html.Span("faster", className="key painted", style=_paint(2.5)),
+            _key("slower", -2.5),
+            _key("1×", 0),
+            _key("faster", 2.5),
             html.Span("★ fastest"),
             html.Span("≈ interval stayed wide"),
             html.Span("skipped", className="key skipped"),
@@ -77,26 +73,25 @@ def legend() -> html.P:
     )
 
 
-def _swatch(column: str) -> html.Span:
-    return html.Span("● ", style={"color": sign(column).colour}, **{"aria-hidden": "true"})
+def _paint(log2: float) -> tuple[str, str, str, str]:
+    """Background and text in the light, then in the dark."""
+    return (*speedup_colour(log2), *speedup_colour(log2, dark=True))
 
 
-def _paint(log2: float | None) -> dict[str, str]:
-    if log2 is None:
-        return {}
-    light, dark = speedup_colour(log2), speedup_colour(log2, dark=True)
-    return {"--light": light[0], "--light-ink": light[1], "--dark": dark[0], "--dark-ink": dark[1]}
+def _key(text: str, log2: float) -> html.Span:
+    names = ("--light", "--light-ink", "--dark", "--dark-ink")
+    return html.Span(text, className="key painted", style=dict(zip(names, _paint(log2), strict=True)))
 
 
-def _cell(cell: MatrixCell) -> html.Td:
-    content = [html.Span(f"★ {cell.text}" if cell.best else cell.text, className="main")]
-    if cell.below:
-        content.append(html.Span(cell.below, className="below"))
-    inner = html.A(content, href=cell.href, title=cell.hint) if cell.href else html.Span(content, title=cell.hint)
-    return html.Td(
-        inner,
-        className=" ".join(
-            part for part in ("cell", cell.kind, "best" * cell.best, "painted" * (cell.log2 is not None)) if part
-        ),
-        style=_paint(cell.log2),
-    )
+def _cell(cell: MatrixCell) -> dict[str, Any]:
+    """The cell as the script draws it; what is empty is left out."""
+    data = {
+        "text": cell.text,
+        "kind": cell.kind,
+        "below": cell.below,
+        "href": cell.href,
+        "hint": cell.hint,
+        "best": cell.best,
+        "paint": _paint(cell.log2) if cell.log2 is not None else None,
+    }
+    return {key: value for key, value in data.items() if value or key == "text"}
