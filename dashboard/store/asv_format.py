@@ -85,8 +85,8 @@ def parse(document: Any, stem: str) -> ResultFile:
 
 def _entries_2(document: dict[str, Any], results: dict[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     columns = document.get("result_columns")
-    if not isinstance(columns, list):
-        raise Unreadable("lacks result_columns")
+    if not (isinstance(columns, list) and all(isinstance(column, str) for column in columns)):
+        raise Unreadable("result_columns must be a list of names")
     for name, row in results.items():
         if not isinstance(row, list):
             raise Unreadable(f"{name}: expected a list of columns")

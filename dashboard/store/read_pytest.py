@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -13,10 +13,12 @@ from dashboard.store.summaries import Lists
 from dashboard.store.table import Table
 from dashboard.store.times import milliseconds
 
+_NO_COMMIT = "unversioned"  # what pytest-benchmark writes outside a repository
+
 
 class _Stats(msgspec.Struct):
     median: float
-    rounds: int = 0
+    rounds: Annotated[int, msgspec.Meta(ge=0, lt=2**32)] = 0
     data: list[float] = []  # samples, where --benchmark-save-data kept them
 
 
@@ -53,7 +55,7 @@ def add_pytest(path: str, document: Any, rows: Table, runs: Table) -> None:
     info = file.machine_info
     python = f"{info.get('python_implementation', 'Python')} {info.get('python_version', '')}".strip()
     started = milliseconds(file.datetime)
-    commit = file.commit_info.id or ""
+    commit = (file.commit_info.id or "").replace(_NO_COMMIT, "")
     shared = {
         "machine": str(info.get("node") or path.rpartition("/")[0]),
         "run_id": f"{commit[:8]} {file.datetime}".strip(),
@@ -85,8 +87,16 @@ def add_pytest(path: str, document: Any, rows: Table, runs: Table) -> None:
             "n": [test.stats.rounds for test in tests],
         },
     )
-    details = json.dumps({**info, "pytest-benchmark": file.version}, default=str)
+    details = json.dumps({**_plain(info), "pytest-benchmark": file.version})
     runs.add(1, {**shared, "operator": "", "dirty": file.commit_info.dirty, "details": details, "rows": len(tests)})
+
+
+def _plain(info: Mapping[str, Any]) -> dict[str, Any]:
+    """The machine's scalar fields, and of its CPU the name: not the hundred flags."""
+    cpu = info.get("cpu")
+    brand = cpu.get("brand_raw") if isinstance(cpu, dict) else cpu
+    scalars = {name: value for name, value in info.items() if isinstance(value, (str, int, float, bool))}
+    return scalars | ({"cpu": str(brand)} if brand else {})
 
 
 def samples_at(document: Any, operator: str, facets: Mapping[str, str]) -> tuple[list[float], dict[str, Any]] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import zlib
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -23,6 +23,7 @@ from groundspeed.analysis.roofline import ceiling
 from groundspeed.records import QUANTITIES, SCHEMA, Accuracy, Footer, Header
 
 _NS = 1e-9
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 class _Samples(msgspec.Struct, frozen=True, gc=False):
@@ -56,10 +57,10 @@ class _Line(msgspec.Struct, gc=False):
     peak_memory_bytes: float | None = None
     energy_nj: float | None = None
     accuracy: Accuracy | None = None
-    flops: int = 0
-    bytes_read: int = 0
-    bytes_written: int = 0
-    items: int = 0
+    flops: Count = 0
+    bytes_read: Count = 0
+    bytes_written: Count = 0
+    items: Count = 0
     tuned: str = ""
 
 

@@ -82,8 +82,8 @@ class _Numbers:
         for start, part in self._parts:
             values[start : start + len(part)] = part
         series = pl.Series(name, values, nan_to_null=True)
-        # Milliseconds of any year that a result names are whole and exact in a float64.
-        return series.cast(pl.Int64).cast(dtype) if dtype == TIME else series.cast(dtype)
+        # Milliseconds of any year that a result names are whole and exact in a float64. Out of range is unknown: null.
+        return series.cast(pl.Int64).cast(dtype) if dtype == TIME else series.cast(dtype, strict=False)
 
 
 class Table:
