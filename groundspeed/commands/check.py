@@ -67,7 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
         entries[operator] = rows
         display.end(operator, _tally(rows))
     style = Style.of()
-    print("\n".join(["", *failed(entries, style), *skipped(entries, style), _verdict(entries, style)]))
+    verdict = [_verdict(entries, style)] if entries else []
+    print("\n".join(["", *failed(entries, style), *skipped(entries, style), *verdict]))
     sys.stdout.flush()
     for problem in problems:
         print(f"groundspeed: {problem}", file=sys.stderr)

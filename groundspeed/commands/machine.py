@@ -9,18 +9,28 @@ import subprocess
 from importlib import metadata
 
 from groundspeed.machine import machine_fields, machine_name
+from groundspeed.project import find_project
 
 PACKAGES = ("torch", "triton", "cupy-cuda13x", "cupy-cuda12x", "asv", "numpy")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="as one JSON object")
+    parser.add_argument(
+        "--asv",
+        action="store_true",
+        help="describe it to asv anew, in ~/.asv-machine.json and results/<machine>/machine.json",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     fields = machine_fields()
     tools = {"nvcc": _nvcc(), "g++": shutil.which("g++") or ""}
     packages = {name: version for name in PACKAGES if (version := _version(name))}
+    if arguments.asv:
+        from groundspeed.asv_machine import describe
+
+        describe(find_project(arguments.project).results)
     if arguments.json:
         print(json.dumps({**fields, "tools": tools, "packages": packages}, indent=2))
         return 0

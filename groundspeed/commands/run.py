@@ -189,7 +189,7 @@ def _say_how_to_resume(opened: Run, arguments: argparse.Namespace) -> None:
     if not done:
         print("\ngroundspeed: no operator was finished, nothing is kept", file=sys.stderr)
         return
-    again = [command(), "run", "--tier", opened.selection.tier]
+    again = ["run", "--tier", opened.selection.tier]
     for text in arguments.only:
         again += ["--only", text]
     for text in arguments.dtype:
@@ -197,4 +197,4 @@ def _say_how_to_resume(opened: Run, arguments: argparse.Namespace) -> None:
     if arguments.results:
         again += ["--results", str(arguments.results)]
     again += ["--resume", opened.run_id]
-    print(f"\ngroundspeed: kept {', '.join(done)}; to go on, type: {shlex.join(again)}", file=sys.stderr)
+    print(f"\ngroundspeed: kept {', '.join(done)}; to go on, type: {command()} {shlex.join(again)}", file=sys.stderr)

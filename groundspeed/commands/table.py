@@ -1,9 +1,9 @@
 """Print the speedup table of stored records.
 
-groundspeed table                        the newest run of this machine
-groundspeed table softmax                one operator of it
-groundspeed table --runs                 which runs there are
-groundspeed table --readme [--check]     write README's table, or say if it is stale
+groundspeed table                      the newest run of this machine
+groundspeed table softmax              one operator of it
+groundspeed table --runs               which runs there are
+groundspeed table --readme [--check]   write README's table, or check it
 """
 
 from __future__ import annotations

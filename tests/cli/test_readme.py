@@ -24,7 +24,7 @@ def test_the_speed_table_is_not_stale():
 @pytest.fixture
 def stored(tmp_path):
     root = toy_project.make(tmp_path / "p", double={})
-    (root / "README.md").write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    (root / "README.md").write_text(f"before\n{BEGIN}\nstale figures\n{END}\nafter\n")
     rows = [ok("torch_eager", 254), ok("torch_compile", 300), ok("triton_row", 127), ok("triton_two", 200)]
     store(root / "results", record(*rows, bad("cupy_raw", "failed", "x", "error"), machine="nvidia-h200"))
     return root
@@ -32,10 +32,10 @@ def stored(tmp_path):
 
 def test_writing_checking_and_noticing_that_it_is_stale(stored):
     assert groundspeed("table", "--readme", "--check", cwd=stored).returncode == 1
-    assert "old" in (stored / "README.md").read_text()
+    assert "stale figures" in (stored / "README.md").read_text()
     assert groundspeed("table", "--readme", cwd=stored).returncode == 0
     text = (stored / "README.md").read_text()
-    assert text.startswith(f"before\n{BEGIN}\n") and text.endswith(f"{END}\nafter\n") and "old" not in text
+    assert text.startswith(f"before\n{BEGIN}\n") and text.endswith(f"{END}\nafter\n") and "stale figures" not in text
     assert groundspeed("table", "--readme", "--check", cwd=stored).returncode == 0
     store(stored / "results", record(ok("torch_eager", 9), machine="nvidia-h200", run_id="2027"))
     assert groundspeed("table", "--readme", "--check", cwd=stored).returncode == 1
@@ -90,7 +90,8 @@ def test_the_implementation_it_shows_is_right_when_added_as_it_says(tmp_path):
 def test_every_command_it_names_exists():
     from groundspeed.cli import COMMANDS
 
-    named = set(re.findall(r"`groundspeed ([a-z]+)", README)) | set(re.findall(r"^groundspeed ([a-z]+)", README, re.M))
+    blocks = "\n".join(re.findall(r"```\n(.*?)```", README, re.DOTALL))
+    named = set(re.findall(r"`groundspeed ([a-z]+)", README)) | set(re.findall(r"^groundspeed ([a-z]+)", blocks, re.M))
     assert named <= set(COMMANDS)
     assert set(COMMANDS) <= named, "a command is not in README"
 
