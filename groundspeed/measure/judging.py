@@ -1,26 +1,33 @@
-"""Prepare the contenders of a case and put each before the referee, twice: the second time on other data."""
+"""Put the contenders of a case before the referee: prepared, on changing inputs, and again after they were timed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
 from groundspeed.measure import inputs, referee
 from groundspeed.measure.bench import Bench, Fault, as_fault, fault_row
 from groundspeed.measure.contender import Contender, Prepared, prepare, refusal
-from groundspeed.operator import Case, Operator
+from groundspeed.measure.referee import REFEREE, Complaint, Referee, Sheet, Sitting, Trial, fences, settings, tools
+from groundspeed.measure.referee.heap import held_bytes
+from groundspeed.operator import Case, Operator, Role
 from groundspeed.records import Accuracy, Measurement
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Contenders that passed the referee, and the faults of those that did not."""
+    """Contenders that passed the referee, and the faults of those that did not.
+
+    ``sheet`` is what the inputs hold now, and the oracle's answer to it.
+    """
 
     ready: tuple[Prepared, ...]
     accuracy: Mapping[str, Accuracy]
     faults: Mapping[str, Fault]
+    sheet: Sheet
 
 
 def check_case(
@@ -53,84 +60,168 @@ def judge_case(
     case: Case,
     contenders: Sequence[Contender],
     made: inputs.CaseInputs,
+    rules: Referee = REFEREE,
 ) -> Judged:
-    """Prepare and judge every contender on two sets of inputs, the second written over the first in place."""
-    faults: dict[str, Fault] = {}
-    accuracy: dict[str, Accuracy] = {}
-    prepared: list[Prepared] = []
-    held = inputs.tensors(made)
-    copies = referee.clones(held)
-    expected = inputs.reference(spec, made)
-    for contender in contenders:
+    """Prepare every contender and judge it in each of the referee's sittings.
+
+    ``made`` are the case's inputs; they are written over in place and hold the last sitting's values afterwards.
+    """
+    book = _Book(bench, rules)
+    first, *others = rules.sittings
+    sheet = _sheet(spec, case, made, bench.device)
+    ready: list[Prepared] = []
+    for contender in first.order(contenders):
         with bench.phase("prepare", contender.name):
-            outcome = _prepared(contender, case, held, bench.device)
+            outcome = _prepared(contender, sheet)
         if isinstance(outcome, Fault):
-            faults[contender.name] = outcome
-            continue
-        with bench.phase("check", contender.name):
-            _, fault = _judged(outcome, held, copies, expected, spec, case, bench.device)
-        if fault:
-            faults[contender.name] = fault
-        else:
-            prepared.append(outcome)
-    with bench.phase("inputs"):
-        fresh = inputs.make_inputs(operator, spec, case, bench.device, bench.seed + 1)
-        expected = inputs.reference(spec, inputs.same_weights(made, fresh))
-        inputs.overwrite_data(made, fresh)
-        del fresh
-        copies = referee.clones(held)
-    ready = []
-    for outcome in prepared:
-        name = outcome.contender.name
-        with bench.phase("check", name):
-            found, fault = _judged(outcome, held, copies, expected, spec, case, bench.device)
-        if fault or found is None:
-            faults[name] = _stale(fault)
-        else:
-            accuracy[name] = found
+            book.faults[contender.name] = outcome
+        elif book.passes(outcome, first, sheet):
             ready.append(outcome)
-    return Judged(tuple(ready), accuracy, faults)
+    for number, sitting in enumerate(others, start=1):
+        if ready and sitting.applies(spec, case):
+            with bench.phase("inputs"):
+                fresh = inputs.make_inputs(operator, spec, case, bench.device, bench.seed + number)
+                sheet = _renewed(sheet, made, fresh, sitting)
+                del fresh
+            ready = [prepared for prepared in sitting.order(ready) if book.passes(prepared, sitting, sheet)]
+    ready = [prepared for prepared in ready if book.closes(prepared, sheet)]
+    names = [contender.name for contender in contenders]
+    ready.sort(key=lambda prepared: names.index(prepared.contender.name))
+    return Judged(tuple(ready), book.accuracy, book.faults, sheet)
 
 
-def _prepared(contender: Contender, case: Case, tensors: Mapping[str, torch.Tensor], device: str) -> Prepared | Fault:
+def judge_again(
+    bench: Bench, judged: Judged, timed: Sequence[Sequence[Any]], rules: Referee = REFEREE
+) -> dict[str, Fault]:
+    """Judge what the timed calls themselves returned, then each contender once more; returns faults by name.
+
+    ``timed[i]`` are outputs of the i-th contender's own timed calls.
+    """
+    faults: dict[str, Fault] = {}
+    for prepared, outputs in zip(judged.ready, timed, strict=True):
+        name = prepared.contender.name
+        with bench.phase("check", name):
+            fault = _timed_outputs(prepared, outputs, judged.sheet, rules) or _judged(prepared, judged.sheet, rules)[1]
+        if fault:
+            faults[name] = Fault(fault.failure, f"right before it was timed, wrong since: {fault.reason}")
+    return faults
+
+
+def disturbed(judged: Judged) -> str:
+    """What somebody changed during the timed rounds, which all contenders share; everything is then put back.
+
+    Nobody can say who it was: contenders that were timed together must be timed alone.
+    """
+    sheet = judged.sheet
+    changed = [
+        f"input {name!r}"
+        for name, tensor in sheet.held.items()
+        if fences.broken(tensor) or not referee.same_bits(tensor, sheet.copies[name])
+    ]
+    changed += [f"torch's {name}" for name in settings.changed(sheet.settings, sheet.device)]
+    changed += tools.replaced()
+    clean_up(sheet)
+    return ", ".join(changed)
+
+
+def clean_up(sheet: Sheet) -> None:
+    """Put back inputs, fences, global settings and the harness's tools: one must not fail the others."""
+    tools.put_back()
+    settings.restore(sheet.settings, sheet.device)
+    for name, tensor in sheet.held.items():
+        if not referee.same_bits(tensor, sheet.copies[name]):
+            tensor.data.copy_(sheet.copies[name])
+        if fences.broken(tensor):
+            fences.mend(tensor)
+
+
+def _sheet(spec: Operator, case: Case, made: inputs.CaseInputs, device: str) -> Sheet:
+    held = inputs.tensors(made)
+    expected = inputs.reference(spec, made)
+    return Sheet(held, referee.clones(held), expected, spec, case, device, settings.current(device))
+
+
+def _renewed(sheet: Sheet, made: inputs.CaseInputs, fresh: inputs.CaseInputs, sitting: Sitting) -> Sheet:
+    assert sitting.renew is not None
+    for name, value in made.items():
+        if value.role is Role.DATA:
+            sitting.renew(value.tensor, fresh[name].tensor)
+    return _sheet(sheet.spec, sheet.case, made, sheet.device)
+
+
+def _prepared(contender: Contender, sheet: Sheet) -> Prepared | Fault:
     try:
-        reason = refusal(contender, case)
+        reason = refusal(contender, sheet.case)
         if reason is not None:
             return Fault(None, reason)
-        return prepare(contender, tensors, device)
+        return prepare(contender, sheet.held, sheet.device)
     except Exception as error:
-        return as_fault(error, device)
+        fault = as_fault(error, sheet.device)
+        clean_up(sheet)
+        return fault
 
 
-def _judged(
-    prepared: Prepared,
-    held: dict[str, torch.Tensor],
-    copies: dict[str, torch.Tensor],
-    expected: referee.Outputs,
-    spec: Operator,
-    case: Case,
-    device: str,
-) -> tuple[Accuracy | None, Fault | None]:
+class _Book:
+    """What the sittings of a case have brought so far."""
+
+    def __init__(self, bench: Bench, rules: Referee) -> None:
+        self.faults: dict[str, Fault] = {}
+        self.accuracy: dict[str, Accuracy] = {}
+        self._grown: dict[str, list[int]] = {}
+        self._bench, self._rules = bench, rules
+
+    def passes(self, prepared: Prepared, sitting: Sitting, sheet: Sheet) -> bool:
+        """Judge one contender in one sitting."""
+        name = prepared.contender.name
+        with self._bench.phase("check", name):
+            before = held_bytes(sheet.device)
+            found, fault = _judged(prepared, sheet, self._rules)
+            after = held_bytes(sheet.device)
+        if before is not None and after is not None:
+            self._grown.setdefault(name, []).append(after - before)
+        if found is None:
+            self.faults[name] = _in_sitting(sitting, fault or Fault("incorrect", "no output to judge"))
+            return False
+        self.accuracy[name] = found
+        return True
+
+    def closes(self, prepared: Prepared, sheet: Sheet) -> bool:
+        """Judge what only shows over several sittings."""
+        name = prepared.contender.name
+        complaint = self._rules.growth(self._grown.get(name, ()), sheet.output_bytes)
+        if complaint:
+            self.faults[name] = Fault("incorrect", str(complaint))
+        return complaint is None
+
+
+def _judged(prepared: Prepared, sheet: Sheet, rules: Referee) -> tuple[Accuracy | None, Fault | None]:
+    """Its errors when it passed, else its fault."""
     try:
-        found, complaint = referee.judge(prepared.call, held, copies, expected, spec, case, device)
+        ruling = referee.judge(prepared.run, prepared.contender.opened.to_torch, sheet, rules)
     except Exception as error:
-        return None, as_fault(error, device)
-    finally:
-        restore(held, copies)  # an implementation that wrote into the inputs must not fail the others
-    return found, Fault("incorrect", str(complaint)) if complaint else None
+        fault = as_fault(error, sheet.device)  # raises when the device is lost: there is nothing left to clean up then
+        clean_up(sheet)
+        return None, fault
+    clean_up(sheet)
+    return ruling.accuracy, _as_fault(ruling.complaint)
 
 
-def restore(held: Mapping[str, torch.Tensor], copies: Mapping[str, torch.Tensor]) -> None:
-    """Put back what an implementation wrote into the inputs."""
-    for name, tensor in held.items():
-        if not referee.same_bits(tensor, copies[name]):
-            tensor.copy_(copies[name])
+def _timed_outputs(prepared: Prepared, outputs: Sequence[Any], sheet: Sheet, rules: Referee) -> Fault | None:
+    """Judge outputs that were kept from timed calls; there may be none."""
+    if not outputs:
+        return None
+    converted = [prepared.contender.opened.to_torch(output) for output in outputs]
+    first, *later = converted
+    trial = Trial(sheet, outputs[0], first, early=first, late=False, repeats=tuple(later))
+    return _as_fault(referee.rule(trial, rules).complaint)
 
 
-def _stale(fault: Fault | None) -> Fault:
-    """A fault that shows only on the second inputs says that something of the first was kept."""
-    if fault is None:
-        return Fault("incorrect", "no output to judge on the second inputs")
-    if fault.failure == "incorrect":
-        return Fault("incorrect", f"right on the first inputs, wrong after they changed in place: {fault.reason}")
-    return fault
+def _as_fault(complaint: Complaint | None) -> Fault | None:
+    return Fault("incorrect", str(complaint)) if complaint else None
+
+
+def _in_sitting(sitting: Sitting, fault: Fault) -> Fault:
+    """A fault that shows only after the inputs changed says that something of the old ones was kept."""
+    if fault.failure != "incorrect" or sitting.renew is None:
+        return fault
+    return Fault("incorrect", f"right before, wrong with {sitting.name}: {fault.reason}")
