@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import math
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -155,6 +157,15 @@ def test_the_variables_narrow_the_sweep_and_the_rest_is_not_applicable(project: 
     assert "torch_eager (GROUNDSPEED_IMPLEMENTATIONS)" in output
 
 
+def test_narrowed_by_bench_too_the_rest_keeps_its_numbers(project: Scratch) -> None:
+    _, head = two_commits(project)
+    project.asv("run", "--bench", "softmax", **FULL)
+    before = cold(project, head)
+    project.asv("run", "--bench", r"softmax.*\('triton_fast'", GROUNDSPEED_IMPLEMENTATIONS="triton_fast", **FULL)
+    assert cold(project, head) == before
+    assert project.records()[-1].header.ideas.keys() == {"triton_fast"}
+
+
 def test_without_a_tier_the_cpu_measures_the_small_one(project: Scratch) -> None:
     _, head = two_commits(project)
     output = project.asv("run", "--bench", "softmax", GROUNDSPEED_DEVICE="cpu")
@@ -275,6 +286,38 @@ def test_asv_machine_yes_writes_the_name_that_runs_use(project: Scratch) -> None
     known = json.loads((project.home / ".asv-machine.json").read_text())
     project.asv("run", "--bench", "relu", **FULL)
     assert {key for key in known if key != "version"} == {project.result_files()[0].parent.name}
+
+
+def test_a_machine_can_be_given_a_name_of_its_own(project: Scratch) -> None:
+    two_commits(project)
+    project.asv("machine", "--machine", "quiet-runner")
+    project.asv("run", "--machine", "quiet-runner", "--bench", "relu", **FULL)
+    assert [path.parent.name for path in project.result_files()] == ["quiet-runner"]
+
+
+def test_an_ordinary_asv_benchmark_still_runs_in_asvs_way(project: Scratch) -> None:
+    project.write("benchmarks/ordinary.py", "def track_answer():\n    return 42\n")
+    head = project.commit("an ordinary benchmark")
+    project.asv("run", "--bench", "ordinary")
+    assert result(project, head).raw["results"]["ordinary.track_answer"][0] == [42]
+
+
+def test_groundspeed_machine_describes_this_machine_to_asv_anew(project: Scratch) -> None:
+    two_commits(project)
+    project.asv("run", "--bench", "relu", **FULL)
+    (path,) = project.root.glob("results/*/machine.json")
+    fresh = json.loads(path.read_text())
+    path.write_text(json.dumps({**fresh, "cpu": "what it once was"}))
+    subprocess.run(
+        [sys.executable, "-m", "groundspeed", "machine", "--asv"],
+        cwd=project.root,
+        env=project.environment(),
+        check=True,
+        capture_output=True,
+    )
+    assert json.loads(path.read_text()) == fresh
+    known = json.loads((project.home / ".asv-machine.json").read_text())
+    assert known[path.parent.name]["cpu"] == fresh["cpu"]
 
 
 def test_a_range_from_before_there_were_implementations_is_not_applicable(project: Scratch) -> None:
