@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -15,11 +16,13 @@ from groundspeed.measure import calls, inputs, referee
 from groundspeed.measure.bench import PHASE_LIMITS, Bench, Fault, fault_row
 from groundspeed.measure.contender import Contender, Prepared
 from groundspeed.measure.gpu_state import THERMAL, Reading, summary
-from groundspeed.measure.judging import judge_case
+from groundspeed.measure.judging import Judged, disturbed, judge_again, judge_case
+from groundspeed.measure.referee.witness import Witnesses
 from groundspeed.measure.sampling import Rounds, sample
 from groundspeed.operator import Case, Operator
 from groundspeed.records import Accuracy, Clocks, Measurement
 
+_WATCHED_BYTES = {"cuda": 8 << 30, "cpu": 1 << 30}  # of timed calls' outputs kept for the referee
 _CALL_ROUNDS = 15
 _CALL_SECONDS = 0.1  # for each implementation
 
@@ -34,7 +37,9 @@ def measure_case(
     verdict = judge_case(bench, operator, spec, case, contenders, made)
     faults = dict(verdict.faults)
     ready = list(verdict.ready)
-    timed = _time(bench, ready, faults) if ready else None
+    timed = _time(bench, ready, faults, _watchable(bench, verdict)) if ready else None
+    if timed is not None:
+        faults |= _after_timing(bench, verdict, timed)
     peaks = {prepared.contender.name: _peak_memory(bench, prepared) for prepared in ready}
     rows = dict.fromkeys(prepared.contender.name for prepared in ready)
     for contender in contenders:
@@ -46,15 +51,38 @@ def measure_case(
         yield _row(bench, spec, case, digest, ready[index], verdict.accuracy[name], timed, index, peaks[name])
 
 
+class Disturbed(Exception):
+    """The timed rounds left something changed that all implementations share: whose doing it was shows one by one."""
+
+
+def _watchable(bench: Bench, verdict: Judged) -> bool:
+    """Whether the outputs of one round of every implementation can be held at once."""
+    return 2 * verdict.sheet.output_bytes * len(verdict.ready) <= _WATCHED_BYTES[bench.device]
+
+
+def _after_timing(bench: Bench, verdict: Judged, timed: _Timed) -> dict[str, Fault]:
+    """Judge what the timed calls returned. Raises Disturbed when one of several changed what is not its own."""
+    changed = disturbed(verdict)
+    if changed and len(verdict.ready) > 1:
+        raise Disturbed(f"changed during the timed rounds: {changed}")
+    if changed:
+        name = verdict.ready[0].contender.name
+        return {name: Fault("incorrect", f"changed during the timed rounds: {changed}")}
+    faults = judge_again(bench, verdict, timed.outputs)
+    timed.outputs.clear()  # their memory is the device's again
+    return faults
+
+
 @dataclass(frozen=True)
 class _Timed:
+    outputs: list[list[Any]]
     rounds: Rounds
     calls: list[list[tuple[float, float]]]
     clocks: Clocks | None
 
 
-def _time(bench: Bench, ready: list[Prepared], faults: dict[str, Fault]) -> _Timed:
-    runs = [prepared.run for prepared in ready]
+def _time(bench: Bench, ready: list[Prepared], faults: dict[str, Fault], watch: bool) -> _Timed:
+    runs = Witnesses([prepared.run for prepared in ready], watch)
     readings: list[Reading] = []
 
     def throttled() -> tuple[str, ...]:
@@ -76,7 +104,7 @@ def _time(bench: Bench, ready: list[Prepared], faults: dict[str, Fault]) -> _Tim
         for prepared in ready:
             if prepared.contender.implementation.backend == "torch":
                 faults[prepared.contender.name] = Fault("error", "torch.compile compiled inside the timed region")
-    return _Timed(rounds, called, summary(readings))
+    return _Timed(runs.kept, rounds, called, summary(readings))
 
 
 def compile_count() -> int:
@@ -146,12 +174,10 @@ def _row(
 def _foreign_kernel(contender: Contender, kernels: Sequence[str]) -> Fault | None:
     """A ``cuda_*`` or ``triton_*`` implementation launches its own kernels; copies and sets by the driver are free."""
     own = contender.opened.own_kernels()
-    if own is None:
+    kernel = "" if own is None else referee.foreign_kernel(kernels, own)
+    if own is None or not kernel:
         return None
-    for kernel in kernels:
-        if not kernel.startswith(("Memcpy", "Memset")) and not any(name in kernel for name in own):
-            return Fault("incorrect", f"own kernel: launches {kernel[:120]}, expected one of {', '.join(sorted(own))}")
-    return None
+    return Fault("incorrect", f"own kernel: launches {kernel[:120]}, expected one of {', '.join(sorted(own))}")
 
 
 def _too_fast(bench: Bench, spec: Operator, case: Case, cold: Sequence[float]) -> Fault | None:

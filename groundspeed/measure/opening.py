@@ -15,6 +15,7 @@ from groundspeed.errors import UserError
 from groundspeed.measure.bench import Fault, as_fault
 from groundspeed.measure.contender import Contender, open_contender
 from groundspeed.measure.protocol import Job
+from groundspeed.measure.referee import settings, tools
 from groundspeed.tree import Implementation, Tree
 
 Entry = tuple[str, Tree, Implementation]
@@ -63,6 +64,18 @@ def _open(job: Job, tree: Tree, implementation: Implementation, label: str) -> C
     except Exception as error:
         traceback.print_exc()  # the log keeps where it happened, the row what happened
         return as_fault(error, job.device)
+
+
+def _loaded(device: str, tree: Tree, implementation: Implementation) -> Contender | Fault:
+    """Load it; a file that changes the harness's tools or torch's settings when imported is refused."""
+    before = settings.current(device)
+    contender = open_contender(tree, implementation)
+    changed = [*tools.replaced(), *(f"torch's {name}" for name in settings.changed(before, device))]
+    if not changed:
+        return contender
+    tools.put_back()
+    settings.restore(before, device)
+    return Fault("incorrect", f"its import changes {', '.join(changed)}, which is not its alone")
 
 
 def _build(device: str, entries: Sequence[Entry]) -> dict[str, str]:
