@@ -63,7 +63,7 @@ def as_fault(error: Exception, device: str) -> Fault:
     shown = f"{type(error).__name__}: {error}".strip().splitlines()[0][:400]
     if isinstance(error, BuildError):
         return Fault("build", str(error))
-    if isinstance(error, torch.OutOfMemoryError) or type(error).__name__ == "OutOfMemoryError":
+    if _out_of_memory(error):
         torch.cuda.empty_cache()
         return Fault("oom", shown)
     if device == "cuda":
@@ -72,6 +72,12 @@ def as_fault(error: Exception, device: str) -> Fault:
         except Exception as lost:
             raise DeviceLost(shown) from lost
     return Fault("error", shown)
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """torch's and CuPy's own on a GPU, Python's, and the one torch's CPU allocator has no class for."""
+    known = isinstance(error, torch.OutOfMemoryError | MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    return known or "can't allocate memory" in str(error)
 
 
 def fault_row(name: str, case: Case, digest: str, fault: Fault, implementation_digest: str = "") -> Measurement:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import selectors
 import signal
@@ -11,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import IO
 
 import msgspec
@@ -19,6 +20,8 @@ import msgspec
 from groundspeed.measure.protocol import Job
 
 _GRACE = 5.0
+_LEAVE = 60.0  # seconds between a worker's last word and its end: CUDA's own tear-down may take some
+_LOOK = 0.5
 _LOG_TAIL = 4000
 
 
@@ -41,7 +44,10 @@ class Worker:
         return True
 
     def lines(self, limit: Callable[[], float]) -> Iterator[bytes | None]:
-        """Events as they come, until it closes the pipe; None at last when nothing came for ``limit()`` seconds."""
+        """Events as they come, until it ends; None at last when nothing came for ``limit()`` seconds.
+
+        Its end is looked for beside the pipe's: a child that it forked may hold the pipe open for as long as it likes.
+        """
         selector = selectors.DefaultSelector()
         selector.register(self.events, selectors.EVENT_READ)
         pending = b""
@@ -51,7 +57,10 @@ class Worker:
             if left <= 0:
                 yield None
                 return
-            if not selector.select(timeout=left):
+            ended = self.has_ended()
+            if not selector.select(timeout=0 if ended else min(left, _LOOK)):
+                if ended:
+                    return
                 continue
             chunk = os.read(self.events, 1 << 16)
             if not chunk:
@@ -59,6 +68,22 @@ class Worker:
             heard = monotonic()
             *whole, pending = (pending + chunk).split(b"\n")
             yield from whole
+
+    def has_ended(self) -> bool:
+        """Whether it has, its exit status still to be collected: until then its process group cannot be another's."""
+        if self.process.returncode is not None:
+            return True
+        return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+    def wait(self) -> int | None:
+        """Its exit status, or None for one that has said its last and does not end."""
+        deadline = monotonic() + _LEAVE
+        while not self.has_ended():
+            if monotonic() > deadline:
+                return None
+            sleep(0.005)
+        self.kill_group()
+        return self.process.wait()
 
     def last_words(self) -> str:
         """The last line of the log that is not blank."""
@@ -68,14 +93,16 @@ class Worker:
         return lines[-1][:400] if lines else ""
 
     def kill(self) -> None:
-        """End it and whatever it started; its session is its own, so nobody else is hit."""
-        try:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return
-        finally:
+        """End it and whatever it started, and give back what it held."""
+        if self.process.returncode is None:
+            self.kill_group()
             self.process.wait(timeout=_GRACE)
-            self.close()
+        self.close()
+
+    def kill_group(self) -> None:
+        """Its session is its own, so nobody else is hit; what it forked and left behind is."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
 
     def close(self) -> None:
         """Give back the pipe and the log."""
@@ -89,7 +116,7 @@ def start_worker(environment: dict[str, str]) -> Worker:
     events, send = os.pipe()
     log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the worker
     process = subprocess.Popen(
-        [sys.executable, "-m", "groundspeed.measure.worker", str(send)],
+        [sys.executable, "-m", "groundspeed.measure.worker", str(send), str(os.getpid())],
         stdin=subprocess.PIPE,
         stdout=log,
         stderr=subprocess.STDOUT,
@@ -105,6 +132,7 @@ def worker_environment(extra: dict[str, str]) -> dict[str, str]:
     """This process's environment with the package on the path, whether or not it is installed."""
     paths = [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")]
     return {
+        "KINETO_LOG_LEVEL": "6",  # else its remarks on every profile are taken for a dead worker's last words
         **os.environ,
         "PYTHONPATH": os.pathsep.join(path for path in paths if path),
         "PYTHONUNBUFFERED": "1",

@@ -32,7 +32,8 @@ class Job(msgspec.Struct, frozen=True):
         (dtype, shape) pairs still to do. ``implementations`` are names; ``excluded`` maps some of them to the reason
         why they are not run again.
     solo
-        Time each implementation alone, so that a crash while timing names its culprit.
+        Before the first case is measured, measure each implementation alone on it: one that kills the worker while
+        all are timed together is then known. What was learnt alone is not kept, since it is paired with nothing.
     check_only
         Judge, and measure nothing.
     sides
@@ -42,6 +43,8 @@ class Job(msgspec.Struct, frozen=True):
         Take just so many rounds instead of stopping when the interval is narrow; 0 stops by the interval.
     tolerance
         (rtol, atol, norm) by dtype in place of the spec's.
+    limits
+        Seconds a phase may be silent before it counts as hung, by its name, in place of the worker's own.
     seconds
         Wall time of timed rounds allowed for each implementation of a case.
     """
@@ -58,6 +61,7 @@ class Job(msgspec.Struct, frozen=True):
     sides: tuple[Side, ...] = ()
     rounds: int = 0
     tolerance: dict[str, tuple[float, float, float]] = {}
+    limits: dict[str, float] = {}
     seconds: float = 0.4
     seed: int = 0
 
@@ -124,3 +128,25 @@ class Channel:
     def send(self, event: Event) -> None:
         self._stream.write(msgspec.json.encode(event) + b"\n")
         self._stream.flush()
+
+
+class Teller:
+    """Tells the supervisor which phase of which case begins.
+
+    case
+        Number of the case at hand, -1 before the first.
+    alone
+        The only implementation that is being measured, when there is but one: whatever happens then is its doing.
+    phase
+        The phase that began last.
+    """
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self.case = -1
+        self.alone = self.phase = ""
+
+    def begin(self, phase: str, limit: float, implementation: str = "") -> None:
+        self.phase = phase
+        named = implementation or ("" if phase == "inputs" else self.alone)
+        self._channel.send(Phase(phase, limit, self.case, named))

@@ -83,14 +83,13 @@ class _Watch:
         self.finished: set[int] = set()
         self.last = Phase("start", 180.0)
         self.dying = ""
-        self.ready = False
+        self.done = False
         self._outcome, self._job, self._progress = outcome, job, progress
         self._total = (max(cases) + 1 if cases else 0) * len(job.implementations)
 
     def take(self, event: Event) -> None:
         match event:
             case Ready():
-                self.ready = True
                 self._outcome.environment = event.environment
                 self._outcome.ceilings = event.ceilings
             case Phase():
@@ -102,9 +101,15 @@ class _Watch:
             case Dying():
                 self.dying = event.reason
             case Done():
+                self.done = True
                 for name, value in event.seconds.items():
                     self.count(name, value)
         self._progress(self._where())
+
+    @property
+    def limit(self) -> float:
+        """Seconds that the phase it is in may be silent."""
+        return self._job.limits.get(self.last.name, self.last.limit)
 
     def count(self, name: str, seconds: float) -> None:
         """Add to the split of the wall time."""
@@ -126,26 +131,38 @@ class _Watch:
 def _without_culprit(
     attempt: Job, watch: _Watch, end: _End, outcome: Outcome, remaining: list[int], job: Job
 ) -> Job | None:
-    """The job that goes on after a worker's end, or None when nothing can."""
-    left = msgspec.structs.replace(attempt, cases=tuple(job.cases[case] for case in remaining))
+    """The job that goes on after a worker's end, or None. A case that is given up is taken from ``remaining``."""
     culprit = watch.last.implementation
+    where = f"in {watch.last.name}" + (f" of {_label(job, watch)}" if watch.last.case >= 0 else "")
+    names, solo = attempt.implementations, False
     if culprit:
-        where = f"in {watch.last.name}" + (f" of {_label(job, watch)}" if watch.last.case >= 0 else "")
-        reason = f"{end.reason} {where}"
+        names = tuple(name for name in names if name != culprit)
         for case in remaining:
-            outcome.rows[case, culprit] = _failed(job, case, culprit, end.failure, reason)
-        return msgspec.structs.replace(
-            left,
-            implementations=tuple(name for name in attempt.implementations if name != culprit),
-            solo=False,
-        )
-    if watch.ready and watch.last.case >= 0 and not attempt.solo:
-        return msgspec.structs.replace(left, solo=True)
-    outcome.problem = f"{job.operator}: the worker ended in phase {watch.last.name!r}: {end.reason}"
-    for case in remaining:
-        for name in attempt.implementations:
-            outcome.rows.setdefault((case, name), _failed(job, case, name, end.failure, outcome.problem))
-    return None
+            outcome.rows[case, culprit] = _failed(job, case, culprit, end.failure, f"{end.reason} {where}")
+    elif watch.last.case < 0:
+        outcome.problem = f"{job.operator}: the worker ended {where}: {end.reason}"
+        _give_up(job, names, remaining, end.failure, outcome.problem, outcome)
+        return None
+    elif watch.last.name == "inputs" or (attempt.solo and watch.last.case == 0):
+        # The spec's own code, or one that passes alone and not beside the others: the case is lost, not the sweep.
+        alone = "" if watch.last.name == "inputs" else ", although each implementation passed alone"
+        lost = remaining.pop(0)
+        _give_up(job, names, [lost], end.failure, f"{end.reason} {where}{alone}", outcome)
+    else:
+        solo = True
+    if not names or not remaining:
+        return None
+    return msgspec.structs.replace(
+        attempt, implementations=names, solo=solo, cases=tuple(job.cases[case] for case in remaining)
+    )
+
+
+def _give_up(
+    job: Job, names: tuple[str, ...], cases: list[int], failure: Failure, reason: str, outcome: Outcome
+) -> None:
+    for case in cases:
+        for name in names:
+            outcome.rows.setdefault((case, name), _failed(job, case, name, failure, reason))
 
 
 def _label(job: Job, watch: _Watch) -> str:
@@ -163,27 +180,27 @@ def _failed(job: Job, case: int, name: str, failure: Failure, reason: str) -> Me
 def _run_worker(job: Job, worker: Worker, watch: _Watch) -> _End | None:
     """One worker from its job to its end; None when it did all its work."""
     try:
-        listening = worker.lines(lambda: watch.last.limit) if worker.hand_over(job) else ()
+        listening = worker.lines(lambda: watch.limit) if worker.hand_over(job) else ()
         for line in listening:
             if line is None:
-                return _End("timeout", f"no sign of life for {watch.last.limit:.0f} s")
+                return _End("timeout", f"no sign of life for {watch.limit:.0f} s")
             watch.take(decode_event(line))
-        done = monotonic()
-        status = worker.process.wait()
-        watch.count("exit", monotonic() - done)
-        return None if status == 0 else _end(status, watch, worker.last_words())
+        silent = monotonic()
+        status = worker.wait()
+        watch.count("exit", monotonic() - silent)
+        return None if watch.done else _end(status, watch, worker.last_words())
     finally:
-        if worker.process.poll() is None:
-            worker.kill()
-        worker.close()
+        worker.kill()
 
 
-def _end(status: int, watch: _Watch, said: str) -> _End:
+def _end(status: int | None, watch: _Watch, said: str) -> _End:
     if watch.dying:
         return _End("crash", watch.dying)
+    if status is None:
+        return _End("timeout", "the worker fell silent and did not end")
     if status < 0:
         name = signal.Signals(-status).name
         failure: Failure = "oom" if name == "SIGKILL" else "crash"
         hint = " (killed: out of memory?)" if name == "SIGKILL" else ""
         return _End(failure, f"the worker died of {name}{hint}" + (f": {said}" if said else ""))
-    return _End("crash", said or f"the worker exited with status {status}")
+    return _End("crash", f"the worker exited with status {status} too early" + (f": {said}" if said else ""))

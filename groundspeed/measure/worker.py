@@ -1,30 +1,46 @@
 """A worker: one process, one operator, all its implementations and cases, warm.
 
-Started by the supervisor as ``python -m groundspeed.measure.worker FD``: the job comes on standard input, events go to
-the file descriptor FD. Whatever libraries print goes to the log that the supervisor keeps.
+Started by the supervisor as ``python -m groundspeed.measure.worker FD PARENT``: the job comes on standard input, events
+go to the file descriptor FD, PARENT is the supervisor's process id. Whatever libraries print goes to the log that the
+supervisor keeps.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 import sys
 from pathlib import Path
 from time import perf_counter
+from typing import NoReturn
 
 import msgspec
 
-from groundspeed.measure.protocol import CaseDone, Channel, Done, Dying, Job, Phase, Ready, Row
+from groundspeed.measure.protocol import CaseDone, Channel, Done, Dying, Job, Phase, Ready, Row, Teller
 
-_LOST = 70  # exit status of a worker whose device is gone
+_LOST, _REFUSED = 70, 2  # exit status of a worker whose device is gone, and of one that cannot do such a job
+_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG, <linux/prctl.h>
 
 
-def main() -> int:
+def end_with(parent: int) -> None:
+    """Die when the parent does, however it dies: a worker of no one would hold the device and disturb the next run."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)  # it died before this took hold
+
+
+def main() -> NoReturn:
     began = perf_counter()
+    end_with(int(sys.argv[2]))
+    os.set_inheritable(int(sys.argv[1]), False)
     channel = Channel(os.fdopen(int(sys.argv[1]), "wb"))
     channel.send(Phase("start", 180.0))
     # Before the job is read: a worker that was started early has its imports behind it when its turn comes.
     import torch._dynamo
 
+    from groundspeed.errors import UserError
     from groundspeed.measure.bench import DeviceLost
 
     torch.set_grad_enabled(False)
@@ -32,19 +48,25 @@ def main() -> int:
     job = msgspec.json.decode(sys.stdin.buffer.read(), type=Job)
     began += perf_counter() - waiting
     try:
-        seconds = work(job, channel, began)
+        channel.send(Done(work(job, channel, began)))
+        status = 0
     except DeviceLost as lost:
         channel.send(Dying(str(lost)))
-        sys.stderr.flush()
-        os._exit(_LOST)  # the interpreter's own tear-down would touch the lost device
-    channel.send(Done(seconds))
-    return 0
+        status = _LOST
+    except UserError as error:
+        channel.send(Dying(str(error)))
+        status = _REFUSED
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # No tear-down: it would touch a lost device, costs seconds with torch, and waits for threads that never end.
+    os._exit(status)
 
 
 def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
     """Do the job. Returns seconds of wall time by phase, the first of them since ``began``."""
     import torch
 
+    from groundspeed.measure.attempt import Attempt
     from groundspeed.measure.bench import Fault, fault_row, memory_shortage
     from groundspeed.measure.case import measure_case
     from groundspeed.measure.contender import Contender
@@ -58,7 +80,7 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
     specs = Tree(Path(job.specs))
     tree = specs if job.specs == job.tree else Tree(Path(job.tree), specs=specs)
     spec = adopt_tolerance(tree.spec(job.operator), job.tolerance)
-    teller = _Teller(channel)
+    teller = Teller(channel)
     bench = make_bench(job, teller.begin)
     seconds = bench.seconds
     seconds["start"] = perf_counter() - began
@@ -86,25 +108,17 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
         for name, fault in faults.items():
             channel.send(Row(number, fault_row(name, one, digest, fault)))
         able = [] if shortage else [contender for contender in contenders if contender.name in part]
-        for group in [[contender] for contender in able] if job.solo else [able] if able else []:
-            for row in steps(bench, job.operator, spec, one, group, digest):
-                channel.send(Row(number, row))
+        measure = Attempt(steps, bench, teller, job.operator, spec, one, digest)
+        if job.solo and number == 0:
+            for contender in able:
+                measure.alone(contender)
+        for row in measure.rows(able):
+            channel.send(Row(number, row))
         channel.send(CaseDone(number))
         if job.device == "cuda":
             torch.cuda.empty_cache()
     return dict(seconds)
 
 
-class _Teller:
-    """Tells the supervisor which phase of which case begins."""
-
-    def __init__(self, channel: Channel) -> None:
-        self._channel = channel
-        self.case = -1
-
-    def begin(self, phase: str, limit: float, implementation: str) -> None:
-        self._channel.send(Phase(phase, limit, self.case, implementation))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,0 +1,80 @@
+"""Bad implementations in one sweep: each fails for its own reason, and all the others are measured."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.core.scratch import ADD, calls, job, make_tree, rows_by_name, sweep
+
+# Calls of ``run`` on one case: 1 is prepare's own, 2-5 the referee's, then come the host's cost and the timed rounds.
+_JUDGED = 5
+
+RAISING = {
+    "torch_in_import": 'raise ImportError("no such library")\n',
+    "torch_in_syntax": "def prepare(x:\n",
+    "torch_in_prepare": 'def prepare(x):\n    raise ValueError("no such shape\\nsecond line")\n',
+    "torch_in_run": calls('raise KeyError("no such key")'),
+    "torch_in_rounds": calls(f'if n > {_JUDGED + 2}: raise RuntimeError("tired")'),
+    "torch_without_prepare": "x = 1\n",
+    "torch_bad_shape": "def prepare(x):\n    return lambda: (x * 2).reshape(1, -1)\n",
+    "torch_bad_dtype": "def prepare(x):\n    return lambda: (x * 2).double()\n",
+    "torch_not_a_tensor": "def prepare(x):\n    return lambda: 3\n",
+    "torch_huge": calls("torch.empty(1 << 50)"),
+    "torch_unsupported": 'def unsupported(dtype, N):\n    return "N is even" if N % 2 == 0 else None\n',
+    "torch_loud": calls('print("loud " * (1 << 18)); print("louder " * (1 << 18), file=sys.stderr)'),
+    "torch_add": ADD,
+    "abacus_beads": ADD,
+}
+FAILURES = {
+    "torch_in_import": ("error", "ImportError: no such library"),
+    "torch_in_syntax": ("error", "SyntaxError"),
+    "torch_in_prepare": ("error", "ValueError: no such shape"),
+    "torch_in_run": ("error", "KeyError: 'no such key'"),
+    "torch_in_rounds": ("error", "RuntimeError: tired"),
+    "torch_without_prepare": ("error", "prepare"),
+    "torch_bad_shape": ("incorrect", "shape: returned (1, 64), expected (64,)"),
+    "torch_bad_dtype": ("incorrect", "dtype: returned torch.float64, expected torch.float32"),
+    "torch_not_a_tensor": ("incorrect", "type: returned a int, expected a tensor"),
+    "torch_huge": ("oom", "memory"),
+    "abacus_beads": ("error", "unknown back end 'abacus'"),
+}
+
+
+@pytest.fixture(scope="module")
+def raising(tmp_path_factory):
+    outcome = sweep(job(make_tree(tmp_path_factory.mktemp("raising"), {"double": RAISING})))
+    return outcome, rows_by_name(outcome)
+
+
+@pytest.mark.parametrize("name", sorted(FAILURES))
+def test_one_that_raises_or_answers_wrongly_fails_with_its_reason(raising, name):
+    failure, reason = FAILURES[name]
+    for row in raising[1][name]:
+        assert (row.status, row.failure) == ("failed", failure), row
+        assert "\n" not in row.reason
+    assert reason in raising[1][name][0].reason
+    assert len(raising[1][name]) == 2
+
+
+def test_one_that_declines_is_skipped_with_its_own_words(raising):
+    assert [(row.status, row.reason) for row in raising[1]["torch_unsupported"]] == [("skipped", "N is even")] * 2
+
+
+@pytest.mark.parametrize("name", ["torch_eager", "torch_add", "torch_loud"])
+def test_the_others_are_measured_together_as_if_alone(raising, name):
+    rows = raising[1][name]
+    assert [row.status for row in rows] == ["ok", "ok"], rows
+    for row in rows:
+        assert {len(values) for values in row.samples.values()} >= {15}
+        assert all(value > 0 for values in row.samples.values() for value in values)
+        eager = next(one for one in raising[1]["torch_eager"] if one.shape == row.shape)
+        assert len(row.samples["device_cold"]) == len(eager.samples["device_cold"])  # from the same rounds
+        assert row.case_digest == eager.case_digest and row.implementation_digest
+        assert row.accuracy is not None and row.accuracy.max_abs == 0.0
+
+
+def test_no_worker_died_of_a_python_exception(raising):
+    """One process did it all: what a worker died of would have its environment told again and its seconds missing."""
+    assert raising[0].problem == ""
+    assert raising[0].environment.device == "cpu"
+    assert {"start", "load", "prepare", "check", "calls", "time", "memory"} <= set(raising[0].seconds)
