@@ -32,7 +32,7 @@ from groundspeed.gate.report import Report, encode, schema
 from groundspeed.gate.session import Finished, Request, could_not_measure, plan_of, run_gate
 from groundspeed.gate.versions import Revisions, find_revisions, unpacked
 from groundspeed.gate.words import plain
-from groundspeed.machine import machine_name
+from groundspeed.machine import chosen_device, machine_name
 from groundspeed.operator import TIERS
 from groundspeed.project import Project, find_project
 from groundspeed.report.style import Style
@@ -125,8 +125,8 @@ def write_reports(args: argparse.Namespace, report: Report) -> None:
 
 
 def _request(args: argparse.Namespace, project: Project, revisions: Revisions) -> Request:
-    machine = machine_name()
-    device = args.device or ("cpu" if machine.startswith("cpu-") else "cuda")
+    device = args.device or chosen_device()
+    machine = machine_name(device)
     config, remarks = policy_in_force(project.root, revisions, args.config)
     config = _typed_policy(args, config)
     tier = args.tier or config.tier or ("small" if device == "cpu" else "full")

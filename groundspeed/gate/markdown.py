@@ -41,10 +41,8 @@ def render(report: Report, limit: int = LIMIT) -> str:
         blocks.append(_table(important))
         blocks += [_details("What it takes to reproduce", _commands(important))]
     if report.unmeasured:
-        lines = [
-            f"- {code(' '.join(p for p in (u.operator, u.implementation, u.case) if p))}: {code(u.reason)}"
-            for u in report.unmeasured
-        ]
+        reasons = by_reason(report.unmeasured).items()
+        lines = [f"- {code(reason)}: {', '.join(map(code, places))}" for reason, places in reasons]
         blocks += [f"**Could not measure ({len(report.unmeasured)})**", "\n".join(lines)]
     if report.remarks:
         blocks.append("\n".join(f"- {code(remark)}" for remark in report.remarks))

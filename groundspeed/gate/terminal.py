@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
-
 from groundspeed.analysis.rule import Verdict
 from groundspeed.gate.report import Finding, Report
 from groundspeed.gate.words import (
     MARKS,
     SeriesSummary,
+    by_reason,
     change,
     evidence,
     metric_label,
@@ -17,6 +16,7 @@ from groundspeed.gate.words import (
     plain,
     summarise,
     title,
+    wrapped,
 )
 from groundspeed.report.style import Style, clip, pad
 
@@ -30,15 +30,15 @@ def render(report: Report, style: Style) -> str:
         lines += ["", *_finding(finding, style)]
     if report.unmeasured:
         lines += ["", style.bad(f"could not measure ({len(report.unmeasured)})")]
-        for entry in report.unmeasured:
-            where = "/".join(part for part in (entry.operator, entry.implementation) if part)
-            lines += _wrapped(f"{where} {entry.case}: {entry.reason}", style, "  ")
+        for reason, places in by_reason(report.unmeasured).items():
+            lines += wrapped(reason, style.width, "  ")
+            lines += [f"    {clip(plain(place), style.width - 4)}" for place in places]
     if report.findings:
         lines += ["", *_table(summarise(report.findings), style)]
     for remark in report.remarks:
-        lines += _wrapped(remark, style, "note: ")
+        lines += wrapped(remark, style.width, "note: ")
     verdict = style.good if report.result == "pass" else style.bad
-    lines += ["", *(verdict(line) for line in _wrapped(title(report), style, ""))]
+    lines += ["", *(verdict(line) for line in wrapped(title(report), style.width, ""))]
     return "\n".join(lines)
 
 
@@ -53,9 +53,9 @@ def _finding(finding: Finding, style: Style) -> list[str]:
     colour = style.bad if finding.fails else style.good if finding.verdict is Verdict.IMPROVED else style.bold
     what = " · ".join(part for part in (finding.series, finding.case, metric_label(finding.metric)) if part)
     first = f"{colour(mark)}  {clip(plain(what), style.width - len(mark) - 2)}"
-    lines = [first, *_wrapped(evidence(finding), style, "    ")]
+    lines = [first, *wrapped(evidence(finding), style.width, "    ")]
     for note in notes(finding):
-        lines += _wrapped(note, style, "    ")
+        lines += wrapped(note, style.width, "    ")
     if finding.reproduce and finding.verdict is not Verdict.IMPROVED:
         # Not wrapped: a command that is broken over lines cannot be copied.
         lines.append(style.dim(f"    {plain(finding.reproduce)}"))
@@ -75,14 +75,3 @@ def _table(summaries: list[SeriesSummary], style: Style) -> list[str]:
         if others:
             lines.append(style.dim(f"  {', '.join(others)}"))
     return lines
-
-
-def _wrapped(text: str, style: Style, indent: str) -> list[str]:
-    return textwrap.wrap(
-        plain(text),
-        style.width,
-        initial_indent=indent,
-        subsequent_indent=" " * len(indent),
-        break_long_words=True,
-        break_on_hyphens=False,
-    )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from groundspeed.analysis.rule import Verdict
 from groundspeed.gate.metrics import METRICS
-from groundspeed.gate.report import STATUS, Finding, Report
+from groundspeed.gate.report import STATUS, Finding, Report, Unmeasured
 from groundspeed.report.units import duration, significant, size
 
 ORDER = (
@@ -70,6 +71,18 @@ def plain(text: str) -> str:
     return "".join("�" if unicodedata.category(c) in _UNSHOWN else c for c in flat)
 
 
+def wrapped(text: str, width: int, indent: str) -> list[str]:
+    """Plain text over lines of a width, the first one after ``indent``, the others below it."""
+    return textwrap.wrap(
+        plain(text),
+        width,
+        initial_indent=indent,
+        subsequent_indent=" " * len(indent),
+        break_long_words=True,
+        break_on_hyphens=False,
+    )
+
+
 def value(number: float | None, unit: str) -> str:
     if number is None:
         return "–"
@@ -127,6 +140,15 @@ def notes(finding: Finding) -> list[str]:
         found.append("report only: never fails")
     if finding.accepted:
         found.append(f"accepted: {finding.accepted}")
+    return found
+
+
+def by_reason(unmeasured: Iterable[Unmeasured]) -> dict[str, list[str]]:
+    """What could not be measured, under why: one lost GPU must not fill a page."""
+    found: dict[str, list[str]] = {}
+    for entry in unmeasured:
+        series = "/".join(part for part in (entry.operator, entry.implementation) if part)
+        found.setdefault(entry.reason, []).append(f"{series} {entry.case}".strip())
     return found
 
 

@@ -318,7 +318,7 @@ def test_aa_measures_identical_code(repo, fake_engine):
 
 
 def test_aa_leaves_noise_floors_that_the_next_gate_uses(repo, fake_engine, monkeypatch):
-    monkeypatch.setattr("groundspeed.gate.gate_command.machine_name", lambda: "cpu-fake")
+    monkeypatch.setattr("groundspeed.gate.gate_command.machine_name", lambda device: "cpu-fake")
     times = iter(range(100))
     monkeypatch.setattr("groundspeed.gate.gate_command.now", lambda: f"run{next(times)}")
     for _ in range(2):

@@ -1,0 +1,124 @@
+"""Results that other programs wrote: asv's JSON (versions 1 and 2) and pytest-benchmark's.
+
+asv writes null for a failed benchmark and NaN, which is no JSON, for a skipped one; Python's parser knows both.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from groundspeed.analysis.stored import SeriesId, Stored, StoredRun, timed
+
+UNITS = {"time": "seconds", "timeraw": "seconds", "mem": "bytes", "peakmem": "bytes"}
+
+
+class NotResults(ValueError):
+    """A file that is no result file of a known format: says which file and why."""
+
+
+def read_foreign(path: Path) -> list[Stored]:
+    """Everything in one JSON file of asv or pytest-benchmark. Raises NotResults, or OSError when it cannot be read."""
+    try:
+        document = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise NotResults(f"{path}: is no JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise NotResults(f"{path}: holds a {type(document).__name__}, expected an object")
+    try:
+        if "machine_info" in document and "benchmarks" in document:
+            return list(_pytest_benchmark(document))
+        if "commit_hash" in document and "results" in document:
+            names = _parameter_names(path)
+            return list(_asv(document, names))
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise NotResults(f"{path}: not as its format has it: {type(error).__name__}: {error}") from error
+    raise NotResults(f"{path}: is no result file of asv or pytest-benchmark")
+
+
+def _parameter_names(path: Path) -> Mapping[str, Sequence[str]]:
+    """Names of parameters from the benchmarks.json one folder up, which asv keeps beside the machines."""
+    listing = path.parent.parent / "benchmarks.json"
+    if not listing.is_file():
+        return {}
+    try:
+        known = json.loads(listing.read_bytes())
+    except ValueError:
+        return {}  # names only make labels readable: without them parameters are numbered
+    return {name: entry.get("param_names", []) for name, entry in known.items() if isinstance(entry, dict)}
+
+
+def _asv(document: Mapping[str, Any], names: Mapping[str, Sequence[str]]) -> Iterator[Stored]:
+    params = document.get("params") or {}
+    requirements = document.get("requirements") or {}
+    environment = {**{k: v for k, v in params.items() if k != "machine"}, **requirements}
+    kept = tuple(sorted((str(key), str(value)) for key, value in environment.items() if value not in (None, "")))
+    columns = document.get("result_columns") or []
+    for name, row in document["results"].items():
+        entry = dict(zip(columns, row, strict=False)) if isinstance(row, list) and columns else _version_1(row)
+        version = str(entry.get("version") or (document.get("benchmark_version") or {}).get(name, ""))
+        run = StoredRun(document["commit_hash"][:12], document["commit_hash"], params.get("machine", ""), kept, version)
+        yield from _asv_benchmark(name, entry, names.get(name, ()), run)
+
+
+def _version_1(row: Any) -> dict[str, Any]:
+    if not isinstance(row, dict):
+        return {"result": [row]}
+    stats = row.get("stats") or []
+    intervals = [(each or {}).get("ci_99") or (None, None) for each in stats]
+    lows, highs = [low for low, _ in intervals], [high for _, high in intervals]
+    return {**row, "stats_ci_99_a": lows, "stats_ci_99_b": highs}
+
+
+def _asv_benchmark(name: str, entry: Mapping[str, Any], names: Sequence[str], run: StoredRun) -> Iterator[Stored]:
+    values = [list(map(str, value)) for value in entry.get("params") or []]
+    combinations = list(itertools.product(*values))
+    result = entry.get("result")
+    results = result if isinstance(result, list) else [result] * len(combinations)
+    if len(names) != len(values):
+        names = [f"param{i + 1}" for i in range(len(values))]
+    kind = name.rpartition(".")[2].partition("_")[0].lower()
+    for i, (combination, value) in enumerate(zip(combinations, results, strict=False)):
+        label = ",".join(f"{key}={item.strip(chr(39))}" for key, item in zip(names, combination, strict=True))
+        series = SeriesId(name, "", "", label, UNITS.get(kind, "value"))
+        unit = UNITS.get(kind, "")
+        samples = tuple(x for x in _at(entry.get("samples"), i) or () if isinstance(x, int | float))
+        if value is None or not math.isfinite(value):
+            status = "skipped" if value is not None else "failed"
+            yield Stored(series, run, unit, status, "asv stored NaN" if status == "skipped" else "asv stored null")
+        elif samples:
+            yield timed(series, run, unit, samples)
+        else:
+            low, high = (_at(entry.get(column), i) for column in ("stats_ci_99_a", "stats_ci_99_b"))
+            yield Stored(series, run, unit, value=float(value), low=_number(low), high=_number(high))
+
+
+def _pytest_benchmark(document: Mapping[str, Any]) -> Iterator[Stored]:
+    info, commit = document["machine_info"], document.get("commit_info") or {}
+    cpu = info.get("cpu") or {}
+    known = {"python": info.get("python_version"), "cpu": cpu.get("brand_raw") if isinstance(cpu, dict) else cpu}
+    kept = tuple(sorted((key, str(value)) for key, value in known.items() if value))
+    run = StoredRun(str(document.get("datetime", "")), str(commit.get("id") or ""), str(info.get("node", "")), kept)
+    for test in document["benchmarks"]:
+        name = str(test.get("fullname") or test["name"]).partition("[")[0]
+        params = test.get("params") or ({"param": test["param"]} if test.get("param") else {})
+        label = ",".join(f"{key}={value}" for key, value in params.items())
+        series = SeriesId(name, "", "", label, "seconds")
+        stats = test["stats"]
+        samples = tuple(map(float, stats.get("data") or ()))
+        if samples:
+            yield timed(series, run, "seconds", samples)
+        else:
+            yield Stored(series, run, "seconds", value=float(stats["median"]))
+
+
+def _at(column: Any, index: int) -> Any:
+    return column[index] if isinstance(column, list) and index < len(column) else None
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
