@@ -12,6 +12,7 @@ from groundspeed.analysis.rule import Verdict
 from groundspeed.gate.report import Finding, Report
 from groundspeed.gate.words import (
     MARKS,
+    by_reason,
     change,
     evidence,
     interval,
