@@ -5,6 +5,7 @@ Both are kept from one snapshot to the next, so that a refresh costs what is new
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -17,27 +18,35 @@ from dashboard.store.queries import latest
 
 @dataclass(frozen=True)
 class Shown:
-    """``candidates`` and ``copies`` are what dashboard.store.twins found in the chunk."""
+    """``sweeps``, ``candidates`` and ``copies`` are what dashboard.store.twins found in the chunk."""
 
     chunk: Chunk
+    sweeps: frozenset[twins.Sweep]
     candidates: pl.DataFrame
-    copies: pl.DataFrame
+    copies: pl.DataFrame | None  # None: not looked for yet
     measurements: pl.DataFrame
     latest: pl.DataFrame
 
 
 def show(chunks: Iterable[Chunk], before: Mapping[str, Shown]) -> dict[str, Shown]:
     """Every chunk by name; from ``before`` where nothing changed for it."""
-    every = list(chunks)
-    known = set().union(*(twins.sweeps(chunk.runs) for chunk in every))
-    return {chunk.name: _show(chunk, known, before.get(chunk.name)) for chunk in every}
+    found = {chunk.name: _looked_at(chunk, before.get(chunk.name)) for chunk in chunks}
+    known = frozenset[twins.Sweep]().union(*(each.sweeps for each in found.values()))
+    return {name: _without_copies(each, known) for name, each in found.items()}
 
 
-def _show(chunk: Chunk, known: set[twins.Sweep], before: Shown | None) -> Shown:
-    same = before is not None and before.chunk is chunk
-    candidates = before.candidates if before and same else twins.asked(chunk.measurements)
-    copies = twins.copies(candidates, known)
-    if before and same and copies.equals(before.copies):
+def _looked_at(chunk: Chunk, before: Shown | None) -> Shown:
+    """What is known of the chunk alone; the rows of one not seen before are not made yet."""
+    if before is not None and before.chunk is chunk:
         return before
-    measurements = twins.without(chunk.measurements, copies)
-    return Shown(chunk, candidates, copies, measurements, latest(measurements))
+    sweeps, candidates = twins.sweeps(chunk.runs), twins.asked(chunk.measurements)
+    nothing = chunk.measurements.clear()
+    return Shown(chunk, sweeps, candidates, None, nothing, nothing)
+
+
+def _without_copies(shown: Shown, known: frozenset[twins.Sweep]) -> Shown:
+    copies = twins.copies(shown.candidates, known)
+    if shown.copies is not None and copies.equals(shown.copies):
+        return shown
+    measurements = twins.without(shown.chunk.measurements, copies)
+    return dataclasses.replace(shown, copies=copies, measurements=measurements, latest=latest(measurements))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import polars as pl
 
 QUESTIONS = frozenset({"device_time", "call_time", "first_call", "peak_memory", "error"})  # the modules of benchmarks/
@@ -11,10 +9,10 @@ QUESTIONS = frozenset({"device_time", "call_time", "first_call", "peak_memory", 
 Sweep = tuple[str, str, str]  # machine, commit, operator
 
 
-def sweeps(runs: pl.DataFrame) -> set[Sweep]:
+def sweeps(runs: pl.DataFrame) -> frozenset[Sweep]:
     """The sweeps that our records hold."""
     ours = runs.filter(pl.col("project") == "groundspeed", pl.col("commit") != "")
-    return set(ours.select(pl.col("machine", "commit", "operator").cast(pl.String)).iter_rows())
+    return frozenset(ours.select(pl.col("machine", "commit", "operator").cast(pl.String)).iter_rows())
 
 
 def operator_of(benchmark: str) -> str:
@@ -32,10 +30,9 @@ def asked(measurements: pl.DataFrame) -> pl.DataFrame:
     return rows.filter([bool(operator_of(name)) for name in rows["operator"]])
 
 
-def copies(candidates: pl.DataFrame, known: Iterable[Sweep]) -> pl.DataFrame:
+def copies(candidates: pl.DataFrame, known: frozenset[Sweep]) -> pl.DataFrame:
     """Those of ``asked`` whose sweep our records hold."""
-    have = set(known)
-    keep = [(m, c, operator_of(o)) in have for m, c, o in candidates.iter_rows()]
+    keep = [(m, c, operator_of(o)) in known for m, c, o in candidates.iter_rows()]
     return candidates.filter(pl.Series(keep, dtype=pl.Boolean))
 
 
