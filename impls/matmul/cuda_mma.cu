@@ -8,6 +8,7 @@
 // multiple of 16 bytes long are gathered element by element. Predicted: 60 to 65 % of Hopper's peak at most, since its
 // full rate is reserved to wgmma; several times cuda_register.
 #include "../_cuda/float_pack.cuh"
+#include "../_cuda/fragment_store.cuh"
 #include "../_cuda/mma.cuh"
 #include "product.cuh"
 #include "tile_order.cuh"
@@ -111,21 +112,6 @@ __device__ __forceinline__ void load_fragments(Fragments<Tile>& out, uint32_t a_
   }
 }
 
-template <typename T, bool kPairs>
-__device__ __forceinline__ void store_pair(T* c, int row, int column, int m, int n, float first, float second) {
-  if (row >= m || column >= n) return;
-  T* place = c + static_cast<int64_t>(row) * n + column;
-  if constexpr (kPairs) {
-    struct alignas(4) Pair {
-      T lanes[2];
-    };
-    *reinterpret_cast<Pair*>(place) = {from_float<T>(first), from_float<T>(second)};
-  } else {
-    place[0] = from_float<T>(first);
-    if (column + 1 < n) place[1] = from_float<T>(second);
-  }
-}
-
 template <typename T, typename Tile, bool kAligned>
 __global__ void __launch_bounds__(Tile::kThreads)
     matmul_mma_kernel(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ c, int m, int n, int k,
@@ -133,9 +119,9 @@ __global__ void __launch_bounds__(Tile::kThreads)
   extern __shared__ __align__(128) unsigned char slices[];
   unsigned char* a_slices = slices;
   unsigned char* b_slices = slices + Tile::kStages * Tile::kBytesA;
-  const TilePlace place = tile_place(blockIdx.x, tiles_m, tiles_n);
-  const int first_row = place.row * Tile::kRows;
-  const int first_column = place.column * Tile::kColumns;
+  const TilePlace tile = tile_place(blockIdx.x, tiles_m, tiles_n);
+  const int first_row = tile.row * Tile::kRows;
+  const int first_column = tile.column * Tile::kColumns;
   const int depth = (k + kDepth - 1) / kDepth;
 
   constexpr int kChunksA = kDepth / kChunk;
@@ -200,13 +186,24 @@ __global__ void __launch_bounds__(Tile::kThreads)
   }
 
 #pragma unroll
-  for (int i = 0; i < Tile::kWarpRows / 16; ++i) {
+  for (int i = 0; i < Tile::kWarpRows / 8; ++i) {
+    const int row = first_row + warp_row + i * 8 + lane / 4;
 #pragma unroll
-    for (int j = 0; j < Tile::kWarpColumns / 8; ++j) {
-      const int row = first_row + warp_row + i * 16 + lane / 4;
-      const int column = first_column + warp_column + j * 8 + lane % 4 * 2;
-      store_pair<T, kAligned>(c, row, column, m, n, sums[i][j][0], sums[i][j][1]);
-      store_pair<T, kAligned>(c, row + 8, column, m, n, sums[i][j][2], sums[i][j][3]);
+    for (int j = 0; j < Tile::kWarpColumns / 8; j += 2) {
+      const int column = first_column + warp_column + j * 8;
+      const int left = row < m ? n - column : 0;
+      const float* pair = sums[i / 2][j] + i % 2 * 2;
+      const float* next = sums[i / 2][j + 1] + i % 2 * 2;
+      T* place = c + static_cast<int64_t>(row) * n + column;
+      if constexpr (kAligned) {
+        store_two_tiles(place, left, pair[0], pair[1], next[0], next[1]);
+      } else {
+        const int own = lane % 4 * 2;
+        if (own < left) place[own] = from_float<T>(pair[0]);
+        if (own + 1 < left) place[own + 1] = from_float<T>(pair[1]);
+        if (own + 8 < left) place[own + 8] = from_float<T>(next[0]);
+        if (own + 9 < left) place[own + 9] = from_float<T>(next[1]);
+      }
     }
   }
 }
