@@ -17,6 +17,7 @@ from groundspeed.operator import Case
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 _CUDA_SUFFIXES = (".cu", ".cuh", ".h", ".hpp")
+_ENTRIES = ("inputs", "reference")  # the first two fields of Operator
 
 
 def closure(root: Path, file: Path) -> frozenset[Path]:
@@ -57,18 +58,20 @@ def case_digest(root: Path, spec_file: Path, case: Case) -> str:
 
 def _dependencies(root: Path, path: Path) -> list[Path]:
     if path.suffix in _CUDA_SUFFIXES:
-        return [(path.parent / name).resolve() for name in _INCLUDE.findall(path.read_text(encoding="utf-8"))]
+        text = path.read_text(encoding="utf-8", errors="replace")
+        included = [(path.parent / name).resolve() for name in _INCLUDE.findall(text)]
+        return [file for file in included if root in file.parents]
     if path.suffix != ".py":
         return []
     try:
         tree = ast.parse(path.read_bytes())
-    except SyntaxError:
+    except (SyntaxError, ValueError):
         return []  # loading it will report the error; its bytes alone are its digest
-    found: list[Path] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.level > 0:
-            found.extend(_imported_files(root, path, node))
-    return found
+    return [file for node in _relative_imports(tree) for file in _imported_files(root, path, node)]
+
+
+def _relative_imports(tree: ast.AST) -> list[ast.ImportFrom]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level > 0]
 
 
 def _imported_files(root: Path, path: Path, node: ast.ImportFrom) -> list[Path]:
@@ -90,9 +93,24 @@ def _essence(path: Path) -> bytes:
     if path.suffix != ".py":
         return source
     try:
-        return ast.dump(_without_docstrings(ast.parse(source))).encode()
-    except SyntaxError:
+        return canonical(_without_docstrings(ast.parse(source))).encode()
+    except (SyntaxError, ValueError):
         return source
+
+
+def canonical(node: object) -> str:
+    """A syntax tree as text that every supported Python writes alike.
+
+    ``ast.dump`` does not: 3.12 gave functions ``type_params`` and 3.13 leaves empty lists out. What is empty or absent
+    is left out here too, so a field that a later Python adds changes no digest until it is used.
+    """
+    if isinstance(node, ast.AST):
+        fields = ((name, getattr(node, name, None)) for name in node._fields)
+        said = ",".join(f"{name}={canonical(value)}" for name, value in fields if value is not None and value != [])
+        return f"{type(node).__name__}({said})"
+    if isinstance(node, list):
+        return f"[{','.join(map(canonical, node))}]"
+    return repr(node)
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:
@@ -105,41 +123,69 @@ def _without_docstrings(tree: ast.Module) -> ast.Module:
 
 
 def _computation(root: Path, spec_file: Path) -> bytes:
-    """The definitions of a spec that ``inputs=`` and ``reference=`` reach, in the order of the file."""
+    """What ``inputs=`` and ``reference=`` reach: definitions in the order of the file, and files of the tree.
+
+    A spec that gives them in another way than as arguments of ``SPEC = Operator(...)`` counts whole.
+    """
     tree = _without_docstrings(ast.parse(spec_file.read_bytes()))
-    definitions: dict[str, ast.stmt] = {}
-    imports: list[ast.ImportFrom] = []
-    for statement in tree.body:
-        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-            definitions[statement.name] = statement
-        elif isinstance(statement, ast.Assign):
-            definitions.update({t.id: statement for t in statement.targets if isinstance(t, ast.Name)})
-        elif isinstance(statement, ast.ImportFrom) and statement.level > 0:
-            imports.append(statement)
-    reached: set[str] = set()
-    todo = [name for value in _keywords(tree, ("inputs", "reference")) for name in _names(value)]
-    parts = [ast.dump(value) for value in _keywords(tree, ("inputs", "reference"))]
+    entries = _entries(tree)
+    if len(entries) < len(_ENTRIES):
+        members = sorted(closure(root, spec_file))
+        return b"\n".join(_essence(member) for member in members)
+    reached: dict[ast.stmt, None] = {}
+    todo = [name for entry in entries for name in _names(entry)]
+    seen: set[str] = set()
+    definitions = _definitions(tree)
     while todo:
         name = todo.pop()
-        if name in reached or name not in definitions:
-            continue
-        reached.add(name)
-        todo.extend(_names(definitions[name]))
-    parts += [ast.dump(node) for name, node in definitions.items() if name in reached]
-    for node in imports:
-        for dependency in _imported_files(root, spec_file, node):
-            parts += [_essence(member).decode(errors="replace") for member in sorted(closure(root, dependency))]
+        if name not in seen:
+            seen.add(name)
+            for statement in definitions.get(name, ()):
+                reached[statement] = None
+                todo.extend(_names(statement))
+    parts = [canonical(entry) for entry in entries]
+    parts += [canonical(statement) for statement in tree.body if statement in reached]
+    stars = definitions.get("*", [])
+    wanted = [node for part in [*entries, *reached, *stars] for node in _relative_imports(part)]
+    for file in sorted({file for node in wanted for file in _imported_files(root, spec_file, node)}):
+        parts += [_essence(member).decode(errors="replace") for member in sorted(closure(root, file))]
     return "\n".join(parts).encode()
 
 
-def _keywords(tree: ast.Module, wanted: tuple[str, ...]) -> list[ast.expr]:
-    """The values that ``SPEC = Operator(...)`` gives for the wanted arguments."""
+def _entries(tree: ast.Module) -> list[ast.expr]:
+    """The values that ``SPEC = Operator(...)`` gives for inputs and reference, by name or by place."""
     for statement in tree.body:
         if isinstance(statement, ast.Assign | ast.AnnAssign) and isinstance(statement.value, ast.Call):
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            if any(isinstance(target, ast.Name) and target.id == "SPEC" for target in targets):
-                return [keyword.value for keyword in statement.value.keywords if keyword.arg in wanted]
+            is_spec = any(isinstance(target, ast.Name) and target.id == "SPEC" for target in targets)
+            if is_spec and isinstance(statement.value.func, ast.Name) and statement.value.func.id == "Operator":
+                named = {keyword.arg: keyword.value for keyword in statement.value.keywords}
+                given = dict(zip(_ENTRIES, statement.value.args, strict=False)) | named
+                return [given[name] for name in _ENTRIES if name in given]
     return []
+
+
+def _definitions(tree: ast.Module) -> dict[str, list[ast.stmt]]:
+    """The top-level statements that bind each name: functions, classes, imports, assignments of any form."""
+    found: dict[str, list[ast.stmt]] = {}
+    for statement in tree.body:
+        for name in _bound(statement):
+            found.setdefault(name, []).append(statement)
+    return found
+
+
+def _bound(statement: ast.stmt) -> set[str]:
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {statement.name}
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return {alias.asname or alias.name.split(".")[0] for alias in statement.names}
+    targets: list[ast.AST] = [statement]
+    if isinstance(statement, ast.Assign):
+        targets = [*statement.targets]  # and not the variables of a comprehension in its value
+    elif isinstance(statement, ast.AnnAssign | ast.AugAssign):
+        targets = [statement.target]
+    names = [node for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)]
+    return {node.id for node in names if isinstance(node.ctx, ast.Store)}
 
 
 def _names(node: ast.AST) -> list[str]:
