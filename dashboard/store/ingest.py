@@ -12,7 +12,7 @@ from dashboard.store.asv_format import Meaning, meanings, parse
 from dashboard.store.errors import Unreadable
 from dashboard.store.files import BENCHMARKS, LIMIT, MACHINE, RECORD_SUFFIX, nearest
 from dashboard.store.lenient_json import loads
-from dashboard.store.read_asv import add_asv
+from dashboard.store.read_asv import add_asv, forget_labels
 from dashboard.store.read_pytest import add_pytest, is_pytest_benchmark
 from dashboard.store.read_records import add_record
 from dashboard.store.schema import MEASUREMENTS, RUNS
@@ -62,6 +62,7 @@ def read_files(results: Path, paths: Iterable[str], described: Described) -> Bat
             read_file(path, _read(results / path), described, rows, runs)
         except Unreadable as error:
             problems[path] = str(error)
+    forget_labels()
     return Batch(rows.frame(), runs.frame(), problems)
 
 

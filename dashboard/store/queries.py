@@ -17,6 +17,7 @@ from dashboard.store.schema import METRICS, SERIES
 
 Axis = Literal["implementation", "machine", "commit", "run_id", "environment"]
 
+_AT_ONCE = 200_000  # rows grouped in one go: a million cost hundreds of megabytes for a moment
 _NEWER = ("at", "started", "run_id")  # at: the commit's time, or the start where there is none
 
 
@@ -37,17 +38,17 @@ class Comparison:
 
 def latest(measurements: pl.DataFrame) -> pl.DataFrame:
     """The newest row of every series: by the commit's time (the start where there is none), then by the start."""
-    rows = (
-        measurements.lazy()
-        .select(*SERIES, pl.coalesce("commit_time", "started").alias("at"), "started", "run_id")
-        .with_row_index("row")
-        .sort(_NEWER, nulls_last=False)
-        .group_by(SERIES)
-        .agg(pl.col("row").last())
-        .select(pl.col("row").sort())
-        .collect()
-    )
-    return measurements[rows["row"]]
+    marks = measurements.select(
+        *SERIES, pl.coalesce("commit_time", "started").alias("at"), "started", "run_id"
+    ).with_row_index("row")
+    if marks.height > _AT_ONCE:
+        marks = pl.concat([_newest(marks.slice(at, _AT_ONCE)) for at in range(0, marks.height, _AT_ONCE)])
+    return measurements[_newest(marks)["row"].sort()]
+
+
+def _newest(marks: pl.DataFrame) -> pl.DataFrame:
+    """The last row of every series by _NEWER."""
+    return marks.sort(_NEWER, nulls_last=False).group_by(SERIES).last()
 
 
 def speedup(

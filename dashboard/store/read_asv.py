@@ -75,7 +75,7 @@ def _block(
     return len(result), common, own
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.cache
 def _labels(
     params: tuple[tuple[str, ...], ...], names: tuple[str, ...], count: int
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -85,6 +85,11 @@ def _labels(
         tuple(",".join(f"{name}={value}" for name, value in one.items()) for one in each),
         tuple(json.dumps(one) if one else "" for one in each),
     )
+
+
+def forget_labels() -> None:
+    """Drop the labels kept between files: a lot of files shares them, a server need not hold them."""
+    _labels.cache_clear()
 
 
 def _values(name: str, result: Sequence[Any]) -> tuple[npt.NDArray[np.float64], list[str], list[str] | None]:

@@ -227,7 +227,7 @@ def _least_seconds(header: Header, dtype: str, flops: int, read: int, written: i
     return None if least is None else least.least_ns * _NS
 
 
-@functools.lru_cache(maxsize=1 << 16)
+@functools.lru_cache(maxsize=4096)
 def _shape_labels(shape: tuple[tuple[str, int | str], ...]) -> tuple[str, str]:
     """The shape for reading, as records.Measurement.shape_label has it, and as JSON."""
     return ",".join(f"{name}={value}" for name, value in shape), json.dumps(dict(shape))

@@ -118,8 +118,8 @@ RUNS: dict[str, pl.DataType] = {
 MACHINES: dict[str, pl.DataType] = {
     "machine": NAME,
     "details": NAME,  # JSON object: machine.json, or what the newest run says of its device
-    "runs": pl.UInt32(),
-    "rows": pl.UInt32(),
+    "runs": pl.UInt32(),  # files read
+    "rows": pl.UInt32(),  # rows in them, asv's copies of our records included
     "first": TIME,
     "last": TIME,
 }

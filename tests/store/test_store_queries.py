@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from dashboard.store import Snapshot, open_store
+from dashboard.store import Snapshot, open_store, queries
 from dashboard.store.queries import best_by_size, compare, differing_fields, geomean, history, latest, speedup
 from groundspeed.analysis import stats
 from groundspeed.records import Environment
@@ -87,6 +87,15 @@ def test_latest_keeps_a_failure_that_is_newer_than_a_value(tmp_path: Path) -> No
     _run(tmp_path, 1, {("torch_eager", "small"): 100})
     _run(tmp_path, 2, {("torch_eager", "small"): math.nan})
     assert open_store(tmp_path).snapshot.latest["status"].to_list() == ["failed"]
+
+
+def test_latest_of_many_rows_is_found_piece_by_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in (3, 1, 5, 2, 4):
+        _run(tmp_path, number, {("torch_eager", "small"): 100.0, ("triton_row", "small"): 50.0})
+    rows = open_store(tmp_path).snapshot.measurements
+    whole = latest(rows)
+    monkeypatch.setattr(queries, "_AT_ONCE", 3)
+    assert latest(rows).equals(whole) and whole["run_id"].to_list() == ["run5", "run5"]
 
 
 def test_without_commits_the_start_decides(tmp_path: Path) -> None:
