@@ -26,7 +26,13 @@ from groundspeed.errors import UserError
 from groundspeed.records import KernelResources
 
 _FLAGS = re.compile(r"^//\s*nvcc:\s*(.+)$", re.MULTILINE)
-_BASE_FLAGS = ("-std=c++20", "-O3", "-shared", "-Xcompiler", "-fPIC", "-DUSE_CUDA", "-lineinfo", "-Xptxas", "-v")
+# Hidden, because the loader joins equal inline functions and their statics over all libraries of a process: without it
+# head's file was found to call base's copy of a header. Registration with torch runs on loading and needs no symbol.
+_VISIBILITY = ("-Xcompiler", "-fvisibility=hidden")
+_BASE_FLAGS = (
+    *("-std=c++20", "-O3", "-shared", "-Xcompiler", "-fPIC", *_VISIBILITY),
+    *("-DUSE_CUDA", "-lineinfo", "-Xptxas", "-v"),
+)
 _NO_GPU_ARCHITECTURE = "9.0"
 
 

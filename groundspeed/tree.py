@@ -154,7 +154,11 @@ class Tree:
         init = folder / "__init__.py"
         sys.modules[name] = package
         if init.is_file():
-            exec(compile(init.read_bytes(), str(init), "exec"), package.__dict__)
+            try:
+                exec(compile(init.read_bytes(), str(init), "exec"), package.__dict__)
+            except BaseException:
+                del sys.modules[name]  # or the next import would find half a package and call it whole
+                raise
 
 
 def _order(implementation: Implementation) -> tuple[bool, int, str]:
@@ -173,7 +177,7 @@ def _idea(path: Path) -> str:
     if path.suffix == ".py":
         try:
             header = ast.get_docstring(ast.parse(text)) or ""
-        except SyntaxError:
+        except (SyntaxError, ValueError):
             header = ""
     else:
         header = _comment_header(text)

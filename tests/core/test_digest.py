@@ -233,7 +233,8 @@ def test_the_digest_of_real_specs_does_not_depend_on_the_process():
     code = (
         "from groundspeed.project import find_project; t = find_project(None).tree()\n"
         "for o in t.operators():\n"
-        "  print(o, t.case_digest(o, t.spec(o).bench_cases[0]), [t.implementation_digest(i) for i in t.implementations(o)])"
+        "  print(o, t.case_digest(o, t.spec(o).bench_cases[0]))\n"
+        "  print([t.implementation_digest(i) for i in t.implementations(o)])"
     )
     root = Path(__file__).resolve().parents[2]
     said = {
