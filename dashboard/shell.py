@@ -53,7 +53,7 @@ def filters(page: Page | None, view: View | None) -> Any:
         return None
     shown = [_CONTROLS[name](view) for name in page.controls]
     return html.Details(
-        [html.Summary("Filters"), html.Div([each for each in shown if each], className="bar")],
+        [html.Summary("Filters"), html.Div([each for each in shown if each is not None], className="bar")],
         open=True,
         className="filters",
     )

@@ -99,7 +99,7 @@ def machine_names(frames: Frames) -> tuple[str, ...]:
         rows = frames.snapshot.machines.filter(pl.col("rows") > 0).to_dicts()
         rows.sort(key=lambda row: row["last"].timestamp() if row["last"] else 0, reverse=True)
         ours = set(frames.snapshot.runs.filter(pl.col("project") == OUR_PROJECT).get_column("machine").to_list())
-        rows.sort(key=lambda row: (row["machine"] not in ours, is_cpu(_object(row["details"]))))
+        rows.sort(key=lambda row: (row["machine"] not in ours, is_cpu(machine_details(frames, row["machine"]))))
         return tuple(row["machine"] for row in rows)
 
     return frames.once(("machines",), make)
@@ -116,9 +116,15 @@ def project_names(frames: Frames, machine: str) -> tuple[str, ...]:
 
 
 def machine_details(frames: Frames, machine: str) -> dict[str, Any]:
-    """What machine.json, or the newest run, says of a machine."""
-    rows = frames.snapshot.machines.filter(pl.col("machine") == machine).to_dicts()
-    return _object(rows[0]["details"]) if rows else {}
+    """What machine.json says of a machine, and over it what our newest run there saw itself."""
+
+    def make() -> dict[str, Any]:
+        rows = frames.snapshot.machines.filter(pl.col("machine") == machine).to_dicts()
+        runs = frames.snapshot.runs.filter((pl.col("machine") == machine) & (pl.col("project") == OUR_PROJECT))
+        newest = runs.sort("started", descending=True, nulls_last=True).head(1).to_dicts()
+        return {**(_object(rows[0]["details"]) if rows else {}), **(_object(newest[0]["details"]) if newest else {})}
+
+    return frames.once(("details", machine), make)
 
 
 def is_cpu(details: dict[str, Any]) -> bool:

@@ -41,7 +41,7 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
 def unit_axis(title: str, unit: str, values: Sequence[float] = (), log: bool = True) -> dict[str, Any]:
     """An axis in a base unit. A log axis over ``values`` is ticked at 1, 2 and 5 (bytes: at powers of 4), in words."""
     if not log:
-        suffix = {"1": "", "1/s": "/s"}.get(unit, unit)
+        suffix = {"1": "", "1/s": "/s", "seconds": "s", "bytes": "B"}.get(unit, unit)
         form = {"tickformat": ".0%"} if unit == "1" else {"tickformat": "~s", "ticksuffix": suffix} if unit else {}
         return axis(title, **form)
     ticks = log_ticks(min(values), max(values), 4.0 if unit == "B" else 10.0) if values else []

@@ -13,7 +13,7 @@ from dashboard.components.palette import sign
 
 _ROOFS = (("read", "dash"), ("copy", "solid"), ("write", "dot"))
 _INK = "#57606a"
-MOST_NAMES = 10
+MOST_NAMES = 3  # operators named at one place
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,11 @@ def roof(points: Sequence[RoofPoint], ceilings: dict[str, Any], dtype: str) -> F
 
 
 def _names(points: Sequence[RoofPoint]) -> list[dict[str, Any]]:
-    """The operator over its fastest point, while there are few enough to read."""
+    """The operators over their fastest points."""
     fastest: dict[str, RoofPoint] = {}
     for point in points:
         if point.operator not in fastest or point.rate > fastest[point.operator].rate:
             fastest[point.operator] = point
-    if len(fastest) > MOST_NAMES:
-        return []
     together: dict[float, list[RoofPoint]] = {}
     for point in fastest.values():
         together.setdefault(round(math.log10(point.intensity) * 8), []).append(point)
@@ -56,13 +54,17 @@ def _names(points: Sequence[RoofPoint]) -> list[dict[str, Any]]:
         {
             "x": math.log10(near[0].intensity),
             "y": math.log10(max(point.rate for point in near)),
-            "text": "<br>".join(sorted(point.operator for point in near)),
+            "text": _together(sorted(point.operator for point in near)),
             "showarrow": False,
             "yanchor": "bottom",
             "yshift": 6,
         }
         for near in together.values()
     ]
+
+
+def _together(names: list[str]) -> str:
+    return "<br>".join(names) if len(names) <= MOST_NAMES else f"{len(names)} operators"
 
 
 def _roofs(points: Sequence[RoofPoint], ceilings: dict[str, Any], dtype: str) -> list[Trace]:

@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 from dash import html
 
+from dashboard.components.numbers import quantity
+
 Cell = str | tuple[float, str] | tuple[str, str] | None
 
 
@@ -44,6 +46,16 @@ def number(
         return None if value is None or not math.isfinite(value) else (value, show(value))
 
     return Column(title, cell, "number", hint, csv or key, large)
+
+
+def measured(title: str, key: str, unit: str = "unit") -> Column:
+    """A number column whose unit is in another column of the row: results of other projects bring their own."""
+
+    def cell(row: Mapping[str, Any]) -> Cell:
+        value = row[key]
+        return None if value is None or not math.isfinite(value) else (value, quantity(value, row[unit] or ""))
+
+    return Column(title, cell, "number", csv=key)
 
 
 def link(title: str, key: str, href: Callable[[Mapping[str, Any]], str], hint: str = "") -> Column:

@@ -13,7 +13,7 @@ from dashboard.components import numbers, table
 from dashboard.components.controls import select
 from dashboard.components.figure import chart
 from dashboard.components.parameters import FacetPoint, by_parameter
-from dashboard.components.parts import empty, panel, short
+from dashboard.components.parts import panel, short
 from dashboard.view import View
 
 MOST_LINES = 12
@@ -51,7 +51,7 @@ def benchmark(view: View, name: str) -> list[Any]:
         for row, facet in zip(rows, facets, strict=True)
     ]
     twin = table.table(name, columns, full)
-    drawn = _drawn(view, name, rows, facets, names, unit)
+    drawn = _drawn(view, name, rows, facets, names, unit) if names else None
     return [
         html.Div(
             [
@@ -62,9 +62,13 @@ def benchmark(view: View, name: str) -> list[Any]:
             ],
             className="title",
         ),
-        drawn if drawn is not None else empty("No values", "No combination has a finite value."),
+        drawn,
         panel("All combinations", twin),
     ]
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number or 'no'} {what}{'' if number == 1 else 's'}"
 
 
 def _facets(row: dict[str, Any]) -> dict[str, Any]:
@@ -109,7 +113,7 @@ def _drawn(
     note = f"The first {MOST_LINES} of {len(lines)} lines; the table has all." if len(lines) > MOST_LINES else ""
     body = chart("facets", f"{view.metric.label} by {along}" if along else view.metric.label, figure, twin, note)
     choose = select("along", "Along", [(key, key) for key in names], along) if len(names) > 1 else None
-    return html.Div([html.Div([choose], className="bar") if choose else None, body])
+    return html.Div([html.Div([choose], className="bar") if choose is not None else None, body])
 
 
 def _number(value: Any) -> float | None:

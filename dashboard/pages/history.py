@@ -199,12 +199,13 @@ def _unmeasured(framed: pl.DataFrame, view: View) -> html.Section | None:
     columns = [
         table.text("Series", "label"),
         table.number("#", "ordinal", str),
-        table.text("Commit", "commit"),
+        table.text("Commit", "short"),
         table.text("Status", "status"),
         table.text("Failure", "failure"),
         table.text("Reason", "reason"),
     ]
-    return panel("Not measured", table.table("not-measured", columns, bad.to_dicts()))
+    rows = [{**row, "short": short(row["commit"])} for row in bad.to_dicts()]
+    return panel("Not measured", table.table("not-measured", columns, rows))
 
 
 PAGE = Page("history", "History", simple(draw), CONTROLS)

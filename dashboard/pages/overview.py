@@ -208,6 +208,10 @@ def _cases(name: str, view: View, frame: pl.DataFrame) -> html.Div:
     return html.Div(table.table(name, columns, rows), className="compact")
 
 
+def _value(view: View, title: str, key: str) -> table.Column:
+    return table.number(title, key, view.show) if view.ours else table.measured(title, key)
+
+
 def _last_rows(view: View) -> pl.LazyFrame:
     commits = [commit for commit, _ in view.frames.commits(view.machine, view.project)[:LAST_COMMITS]]
     return view.frames.of(view.machine, view.project).filter(pl.col("commit").is_in(commits))
@@ -243,8 +247,8 @@ def _recent(view: View) -> html.Section:
             lambda r: f"{'▲' if r > 1 else '▼'} {numbers.percent(r - 1, signed=True)}",
             hint="above 0: better than at the commit before",
         ),
-        table.number(metric.label, metric.name, view.show),
-        table.number("Before", "previous", view.show),
+        _value(view, metric.label, metric.name),
+        _value(view, "Before", "previous"),
         table.link(
             "Commits",
             "range",
@@ -292,7 +296,7 @@ def _foreign(view: View) -> list[Any]:
     columns = [
         table.link("Benchmark", "operator", lambda r: view.state.to("operator", operator=r["operator"])),
         table.number("Parameters", "series", str),
-        table.number("Median value", "value", lambda v: numbers.significant(v)),
+        table.measured("Median value", "value"),
         table.text("Unit", "unit"),
         table.text("Newest", "newest"),
     ]

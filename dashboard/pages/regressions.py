@@ -98,6 +98,8 @@ def _row(view: View, group: Group, states: dict[str, triage.Event]) -> dict[str,
 
 
 def _cause(group: Group) -> str:
+    if not group.first.implementation:
+        return "not recorded"
     changed = any(change.implementation_changed for change in group.changes)
     return "its sources changed" if changed else "same sources: environment or harness"
 
