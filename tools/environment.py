@@ -20,7 +20,6 @@ import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 from importlib import metadata
 from pathlib import Path
 
@@ -95,14 +94,17 @@ def borrow_environment(venv: Path, extras: tuple[str, ...], wanted: str) -> str 
         return f"the virtual environment {venv} cannot be made: {made}"
     site = venv / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
     shared = [path for path in dict.fromkeys([*_python_path(), *_site_folders()]) if Path(path).is_dir()]
-    (site / "borrowed.pth").write_text("\n".join([str(ROOT), *shared]) + "\n", encoding="utf-8")
+    # Through site, so that .pth files among the borrowed packages are heeded too.
+    added = [f"import site; site.addsitedir({path!r})" for path in shared]
+    (site / "borrowed.pth").write_text("\n".join([str(ROOT), *added]) + "\n", encoding="utf-8")
     _write_script(venv)
     folders = [*shared, str(site)]
     missing = _missing(requirements(extras), folders)
     failed = _install_into(site, missing, folders) if missing else None
     names = [_name(requirement) for requirement in _missing(missing, folders)]
-    if any(name in INDISPENSABLE for name in names):
-        return f"{', '.join(names)} missing and not to be installed ({failed}); put wheels into $GROUNDSPEED_WHEELS"
+    needed = [name for name in names if name in INDISPENSABLE]
+    if needed:
+        return f"{', '.join(needed)} missing and not to be installed ({failed}); put wheels into $GROUNDSPEED_WHEELS"
     if names:  # no stamp: the next call tries again
         print(f"environment: going on without {', '.join(names)}: not to be installed here", file=sys.stderr)
     else:
@@ -169,7 +171,8 @@ def _name(requirement: str) -> str:
 
 
 def _site_folders() -> list[str]:
-    return [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    """Where this interpreter finds its packages: its own folders and, in an environment, those it was made over."""
+    return [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
 
 
 def _python_path() -> list[str]:
