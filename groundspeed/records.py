@@ -12,9 +12,11 @@ This module knows nothing of torch, so that whatever reads records starts in mil
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
 import tempfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -216,15 +218,13 @@ def find_records(results: Path) -> list[Path]:
 def write_record(path: Path, record: Record) -> None:
     """Write a record atomically: a reader sees the whole file or none, and a full disk leaves nothing behind.
 
-    Raises FileExistsError when the record is already there (records are immutable) and OSError when it cannot be
-    written.
+    Raises FileExistsError when the record is already there (records are immutable), OSError when it cannot be
+    written, and ValueError for one that could not be read back, such as one with a NaN.
     """
     if path.exists():
-        raise FileExistsError(f"{path} exists: records are never rewritten")
+        raise FileExistsError(errno.EEXIST, "is there already, and records are never rewritten", str(path))
+    payload = gzip.compress(b"\n".join(map(_line, _parts(record))) + b"\n", compresslevel=9, mtime=0)
     path.parent.mkdir(parents=True, exist_ok=True)
-    encode = msgspec.json.Encoder().encode
-    lines = [encode(record.header), *map(encode, record.measurements), encode(record.footer)]
-    payload = gzip.compress(b"\n".join(lines) + b"\n", compresslevel=9, mtime=0)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -238,11 +238,26 @@ def write_record(path: Path, record: Record) -> None:
         raise
 
 
+def _parts(record: Record) -> list[msgspec.Struct]:
+    return [record.header, *record.measurements, record.footer]
+
+
+def _line(part: msgspec.Struct) -> bytes:
+    """JSON has no NaN and no infinity: encoded as null, they would make a file that nobody can read."""
+    line = msgspec.json.encode(part)
+    try:
+        msgspec.json.decode(line, type=type(part))
+    except msgspec.DecodeError as error:
+        name = getattr(part, "implementation", type(part).__name__)
+        raise ValueError(f"{name} {getattr(part, 'case_label', '')}: not a finite number: {error}") from error
+    return line
+
+
 def read_record(path: Path) -> Record:
     """Read one record file. Raises RecordError with the file and the reason when it is damaged or from the future."""
     try:
-        lines = gzip.decompress(path.read_bytes()).splitlines()
-    except (OSError, EOFError, gzip.zlib.error) as error:  # type: ignore[attr-defined]
+        lines = gzip.decompress(path.read_bytes()).split(b"\n")[:-1]
+    except (OSError, EOFError, zlib.error) as error:
         raise RecordError(f"{path}: cannot be read: {error}") from error
     if len(lines) < 2:
         raise RecordError(f"{path}: has {len(lines)} lines, expected a header, measurements and a footer")
@@ -253,8 +268,8 @@ def read_record(path: Path) -> Record:
         header = msgspec.json.decode(lines[0], type=Header)
         footer = msgspec.json.decode(lines[-1], type=Footer)
         measurements = tuple(msgspec.json.decode(line, type=Measurement) for line in lines[1:-1])
-    except (msgspec.DecodeError, AttributeError) as error:
-        raise RecordError(f"{path}: {error}") from error
+    except (msgspec.DecodeError, AttributeError, RecursionError) as error:
+        raise RecordError(f"{path}: not a record: {error}") from error
     if footer.end != len(measurements):
         raise RecordError(f"{path}: holds {len(measurements)} measurements, its footer says {footer.end}")
     return Record(header, measurements, footer)
