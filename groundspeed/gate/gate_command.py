@@ -28,7 +28,7 @@ from groundspeed.gate.git import WORKTREE, NoCommit
 from groundspeed.gate.paired import MeasurePairs
 from groundspeed.gate.plan import Scope
 from groundspeed.gate.policy import policy_in_force
-from groundspeed.gate.report import Report, encode, schema
+from groundspeed.gate.report import Report, encode, read_report, schema
 from groundspeed.gate.session import Finished, Request, could_not_measure, plan_of, run_gate
 from groundspeed.gate.versions import Revisions, find_revisions, unpacked
 from groundspeed.gate.words import plain
@@ -66,6 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     out.add_argument("--gitlab", type=Path, metavar="FILE", help="GitLab code quality artifact")
     out.add_argument("--github", action="store_true", help="print annotations for GitHub Actions")
     out.add_argument("--save-noise", action="store_true", help="with --aa: add to this machine's noise floors")
+    out.add_argument("--report", type=Path, metavar="FILE", help="render this stored --json report, measure nothing")
     out.add_argument("--schema", action="store_true", help="print the JSON Schema of --json, and stop")
 
 
@@ -78,6 +79,10 @@ def run_with(args: argparse.Namespace, engine: Callable[[], MeasurePairs]) -> in
     if args.schema:
         sys.stdout.write(schema().decode())
         return 0
+    if args.report is not None:
+        report = read_report(args.report)
+        write_reports(args, report)
+        return report.exit_status
     if args.save_noise and not args.aa:
         raise UserError("--save-noise goes with --aa: only identical sides show the noise")
     project = find_project(args.project)

@@ -6,11 +6,13 @@ does not exist is null.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from groundspeed.analysis.rule import Verdict
+from groundspeed.errors import UserError
 
 SCHEMA = 1
 FAILING = (Verdict.REGRESSED, Verdict.BROKEN, Verdict.REMOVED)
@@ -144,6 +146,22 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 def encode(report: Report) -> bytes:
     """The report as JSON, indented; infinite numbers become null, which JSON has instead."""
     return msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
+
+
+def read_report(path: Path) -> Report:
+    """Read what ``--json`` wrote. Raises UserError naming the file and what is wrong with it.
+
+    The report may come from someone else's machine: every field is checked against its type, and nothing else is read.
+    """
+    try:
+        report = msgspec.json.decode(path.read_bytes(), type=Report)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: is no report of groundspeed gate --json: {error}") from error
+    if report.schema != SCHEMA:
+        raise UserError(f"{path}: schema {report.schema}, this groundspeed reads {SCHEMA}")
+    return report
 
 
 def schema() -> bytes:

@@ -20,14 +20,19 @@ from groundspeed.gate.words import (
 )
 from groundspeed.report.style import Style, clip, pad
 
+AGAIN = (Verdict.REGRESSED, Verdict.BROKEN, Verdict.AMBIGUOUS)
 COLUMNS = (Verdict.UNCHANGED, Verdict.IMPROVED, Verdict.AMBIGUOUS, Verdict.REGRESSED)
 
 
 def render(report: Report, style: Style) -> str:
-    """The whole report, no line wider than the style's width. Nothing in it can move the cursor or forge a line."""
+    """The whole report. Nothing in it can move the cursor or forge a line; only commands may exceed the width."""
     lines = _header(report, style)
     for finding in noteworthy(report):
         lines += ["", *_finding(finding, style)]
+    # Neither wrapped nor cut: a command that is broken over lines cannot be copied.
+    commands = dict.fromkeys(plain(f.reproduce) for f in noteworthy(report) if f.reproduce and f.verdict in AGAIN)
+    if commands:
+        lines += ["", style.dim("to measure again:"), *commands]
     if report.unmeasured:
         lines += ["", style.bad(f"could not measure ({len(report.unmeasured)})")]
         for reason, places in by_reason(report.unmeasured).items():
@@ -56,9 +61,6 @@ def _finding(finding: Finding, style: Style) -> list[str]:
     lines = [first, *wrapped(evidence(finding), style.width, "    ")]
     for note in notes(finding):
         lines += wrapped(note, style.width, "    ")
-    if finding.reproduce and finding.verdict is not Verdict.IMPROVED:
-        # Not wrapped: a command that is broken over lines cannot be copied.
-        lines.append(style.dim(f"    {plain(finding.reproduce)}"))
     return lines
 
 

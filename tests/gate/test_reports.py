@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundspeed.analysis.rule import Verdict
+from groundspeed.errors import UserError
 from groundspeed.gate import annotations as ci
 from groundspeed.gate import junit, markdown, terminal
-from groundspeed.gate.report import Finding, Report, Unmeasured, encode, schema
+from groundspeed.gate.report import Finding, Report, Unmeasured, encode, read_report, schema
 from groundspeed.gate.words import plain
 from groundspeed.report.style import Style, width
 
@@ -210,3 +211,16 @@ def test_the_schema_lists_every_field_of_a_report():
         assert set(described["$defs"][struct.__name__]["properties"]) == {
             f.name for f in msgspec.structs.fields(struct)
         }
+
+
+def test_a_stored_report_is_rendered_again_and_checked(tmp_path):
+    path = tmp_path / "report.json"
+    made = report(finding(), remarks=["a remark"])
+    path.write_bytes(encode(made))
+    assert read_report(path) == made
+    for text in (b"", b"[]", encode(made).replace(b'"schema": 1', b'"schema": 2'), encode(made).replace(b"12", b'"x"')):
+        path.write_bytes(text)
+        with pytest.raises(UserError, match=r"report\.json"):
+            read_report(path)
+    with pytest.raises(UserError, match="No such file"):
+        read_report(tmp_path / "absent")
