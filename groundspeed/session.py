@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import secrets
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+
+import msgspec
 
 from groundspeed import git
 from groundspeed.errors import UserError
@@ -15,7 +18,7 @@ from groundspeed.measure.process import worker_environment
 from groundspeed.measure.protocol import Job
 from groundspeed.measure.supervisor import Outcome, Progress, supervise
 from groundspeed.operator import Case
-from groundspeed.records import Footer, Header, Measurement, Record, record_path, write_record
+from groundspeed.records import SUFFIX, Footer, Header, Measurement, Record, read_records, record_path, write_record
 from groundspeed.selection import Selection
 from groundspeed.tree import Implementation, Tree
 
@@ -67,10 +70,9 @@ def open_run(
     known = git.head(root) if commit is None else git.commit(root, commit)
     device = device or chosen_device()
     machine = machine_name(device)
-    if run_id is not None and not (results / machine / "records" / run_id).is_dir():
-        raise UserError(
-            f"no run {run_id!r} under {results / machine / 'records'}; type: ls there, or run without --resume"
-        )
+    measured = known if commit is None or known is not git.NO_COMMIT else git.Commit(commit, "")
+    if run_id is not None:
+        _check_resumed(results / machine / "records", run_id, measured)
     return Run(
         root=root,
         results=results,
@@ -79,8 +81,19 @@ def open_run(
         device=device,
         selection=selection,
         tree=tree,
-        commit=known if commit is None or known is not git.NO_COMMIT else git.Commit(commit, ""),
+        commit=measured,
     )
+
+
+def _check_resumed(records: Path, run_id: str, commit: git.Commit) -> None:
+    """A run is of one commit: what is added to it must be of the same."""
+    if Path(run_id).name != run_id or not (records / run_id).is_dir():
+        raise UserError(f"no run {run_id!r} under {records}; type: ls there, or run without --resume")
+    kept = read_records(sorted((records / run_id).glob(f"*{SUFFIX}")))
+    first = next((record for record in kept if isinstance(record, Record)), None)
+    if first is not None and first.header.commit != commit.hash:
+        was, now = (name[:10] or "no commit" for name in (first.header.commit, commit.hash))
+        raise UserError(f"run {run_id} is of {was}, checked out is {now}; check that out, or run without --resume")
 
 
 def measure_operator(run: Run, operator: str, progress: Tell = lambda progress: None) -> Path:
@@ -105,7 +118,8 @@ def measure_operator(run: Run, operator: str, progress: Tell = lambda progress: 
     try:
         write_record(path, record)
     except OSError as error:
-        raise UserError(f"{operator}: {path} cannot be written: {error.strerror}; make room and run again") from error
+        go_on = f"make room and type: groundspeed run --resume {run.run_id}"
+        raise UserError(f"{operator}: {path} cannot be written: {error.strerror}; {go_on}") from error
     return path
 
 
@@ -137,7 +151,9 @@ def _record(
     spec = run.tree.spec(operator)
     assert outcome.environment is not None
     rows = [
-        outcome.rows.get((number, one.name)) or _never_run(case, one.name, outcome.problem)
+        _with_digests(
+            run, outcome.rows.get((number, one.name)) or _never_run(case, one.name, outcome.problem), case, one
+        )
         for number, case in enumerate(cases)
         for one in chosen
     ]
@@ -169,11 +185,26 @@ def _never_run(case: Case, name: str, problem: str) -> Measurement:
     return Measurement(name, case.dtype, case.dims, "failed", failure="crash", reason=reason)
 
 
+def _with_digests(run: Run, row: Measurement, case: Case, implementation: Implementation) -> Measurement:
+    """A worker that died took the digests with it, and a failure belongs to its series too."""
+    if row.case_digest and row.implementation_digest:
+        return row
+    return msgspec.structs.replace(
+        row,
+        case_digest=run.tree.case_digest(implementation.operator, case),
+        implementation_digest=run.tree.implementation_digest(implementation),
+    )
+
+
 def _command(run: Run, operator: str) -> str:
-    parts = ["groundspeed run", f"--only {operator}", f"--tier {run.selection.tier}"]
+    """What to type for this sweep alone."""
+    whole = all(map(run.selection.includes, run.tree.implementations(operator)))
+    only = [operator] if whole else [f"{operator}/{name}" for name in run.selection.implementations]
+    words = ["groundspeed", "run", *(word for name in only for word in ("--only", name))]
+    words += ["--tier", run.selection.tier]
     if run.selection.dtypes:
-        parts.append("--dtype " + ",".join(run.selection.dtypes))
-    return " ".join(parts)
+        words += ["--dtype", ",".join(run.selection.dtypes)]
+    return shlex.join(words)
 
 
 def _new_run_id(commit: git.Commit) -> str:
