@@ -1,4 +1,4 @@
-// Tensor cores by mma.sync: 16 × 8 × 16 products from registers, slices of K arriving through a ring of cp.async copies.
+// Tensor cores by mma.sync, 16 × 8 × 16 products from registers, slices of K arriving by cp.async.
 //
 // Compute-bound: 2·M·N·K FLOPs. A block owns 128 × 256 elements of C, a warp 64 × 64 of them in 128 float32 registers a
 // thread; per slice of 64 along K it reads (64 + 64)·64 elements from shared memory for 64·64·64 multiply-adds. Three

@@ -1,4 +1,4 @@
-// Blocks of 8 × 8 elements of C in each thread's registers: 64 multiply-adds for 16 floats read from shared memory.
+// Blocks of 8 × 8 elements of C in a thread's registers, 64 multiply-adds for 16 floats of shared memory.
 //
 // Compute-bound, on the float32 units (no tensor cores) for every dtype: 16-bit inputs are widened on the way into
 // shared memory. cuda_tiled_padded reads two floats a multiply-add and is bound by shared memory; here the ratio is 4 to

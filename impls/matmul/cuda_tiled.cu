@@ -1,4 +1,4 @@
-// Tiles of 32 × 32 in shared memory, each element of A and B read from DRAM once a tile instead of once a product.
+// Tiles of 32 × 32 in shared memory, whose elements are read once a tile instead of once a product.
 //
 // Compute-bound in principle, bound by shared memory in fact: a thread reads two floats for one multiply-add. The tile
 // cuts the traffic from global memory by 32. A's tile is written column-wise with a pitch of 32 floats, so the 32 lanes

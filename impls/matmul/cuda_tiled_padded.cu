@@ -1,4 +1,4 @@
-// The same 32 × 32 tiles with a pitch of 33: one float of padding a row, and the bank conflicts are gone.
+// The same 32 × 32 tiles with a pitch of 33, one float of padding a row, and the bank conflicts are gone.
 //
 // Element [k][row] of A's tile lies in bank (33·k + row) mod 32 = (k + row) mod 32, so the 32 lanes that write one column
 // hit 32 banks. Costs 128 bytes of shared memory a block. Still bound by shared memory, two reads for one multiply-add,

@@ -1,8 +1,8 @@
-// Hopper's own path: one thread orders boxes of A and B from the tensor memory accelerator, two warpgroups multiply them
-// out of shared memory with wgmma.
+// Hopper's own path, one thread ordering bulk copies while two warpgroups multiply out of shared memory.
 //
 // Compute-bound: 2·M·N·K FLOPs. cuda_mma spends instructions and registers on addresses, ldmatrix and fragments; here
-// operands never pass through registers, and who fetches does not multiply. A block owns 128 × 256 elements of C (64 ×
+// the tensor memory accelerator fetches boxes of A and B, wgmma reads them where they lie, and operands never pass
+// through registers. A block owns 128 × 256 elements of C (64 ×
 // 256 a warpgroup, 128 float32 registers a thread) and four slices of 64 along K, 192 KiB; blocks stay and take one tile
 // after another, so the slices of the next tile arrive while this one is written. Small products use 128 × 64 tiles.
 // The accelerator wants rows in multiples of 16 bytes (cuda_wgmma.py says so). Predicted: about 85 % of cuBLAS at 4096³.

@@ -1,4 +1,4 @@
-"""cupy.matmul: the same cuBLAS as eager, reached through CuPy.
+"""The same cuBLAS as eager, reached through cupy.matmul.
 
 Compute-bound: 2·M·N·K FLOPs. What differs from eager is the host's path, the algorithm heuristics and the allocator.
 Precision is CuPy's default, float32 accumulation for float16 and no TF32 for float32 (CUPY_TF32 unset). Predicted:

@@ -1,4 +1,4 @@
-"""torch.compile with max-autotune: Inductor's Triton templates race against cuBLAS, and the fastest is kept.
+"""torch.compile with max-autotune, where Inductor's Triton templates race against cuBLAS.
 
 Compute-bound: 2·M·N·K FLOPs. Predicted: level with eager, since cuBLAS is among the candidates; a Triton template may
 win on shapes for which cuBLAS has no fitting tile.

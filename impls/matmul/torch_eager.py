@@ -1,4 +1,4 @@
-"""torch.mm: cuBLAS picks one of its kernels for the shape, the baseline.
+"""The library call torch.mm, behind which cuBLAS picks one of its kernels for the shape.
 
 Compute-bound: 2·M·N·K FLOPs, on tensor cores for 16-bit types. Float32 stays float32 as long as the caller has not
 allowed TF32. Predicted: the best of all rungs on large shapes.

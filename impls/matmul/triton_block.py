@@ -1,4 +1,4 @@
-"""A block of C a program, tl.dot over slices of K, programs ordered in groups so that their slices meet in L2.
+"""A block of C a program, tl.dot over slices of K, programs in groups whose slices meet in L2.
 
 Compute-bound: 2·M·N·K FLOPs; a program of a BLOCK_M × BLOCK_N tile reads BLOCK_M·K + K·BLOCK_N elements, so tiles of
 128 × 256 re-read A and B 16 to 32 times at 4096³, from L2 as long as neighbours in time share them: that is what the
@@ -25,10 +25,10 @@ def _config(block_m: int, block_n: int, block_k: int, stages: int, warps: int) -
 
 
 configs = [
+    _config(128, 128, 32, 3, 8),
     _config(64, 64, 32, 3, 4),
     _config(64, 64, 64, 4, 4),
     _config(128, 64, 32, 3, 4),
-    _config(128, 128, 32, 3, 8),
     _config(128, 128, 64, 4, 4),
     _config(128, 128, 64, 3, 8),
     _config(128, 256, 64, 3, 8),

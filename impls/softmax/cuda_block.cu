@@ -1,4 +1,4 @@
-// A block a row, the row in registers: x crosses DRAM once for rows of up to 32768 elements.
+// A block a row, the row in registers, so that x crosses DRAM once for rows of up to 32768 elements.
 //
 // Memory-bound: 2·M·N·itemsize bytes. A thread holds 8, 16 or 32 elements, all of its 16-byte loads issued before the
 // first use; maximum and sum are merged as one pair, so the block meets at a single barrier. Predicted: near the copy

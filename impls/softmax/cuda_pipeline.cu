@@ -1,4 +1,4 @@
-// Resident blocks, the next row on its way (cp.async) while this one is computed: the loads never pause.
+// Resident blocks, the next row on its way (cp.async) while this one is computed, so that loads never pause.
 //
 // Memory-bound: 2·M·N·itemsize bytes. cuda_block's loads stop while a row is reduced and written; where one row fills
 // the register file nothing else hides that gap. Here a block stays and walks over rows: it copies its share of row

@@ -1,4 +1,4 @@
-// A warp a row, the row in registers: no shared memory and no barrier, only shuffles inside the warp.
+// A warp a row, the row in registers, with no shared memory and no barrier, only shuffles inside the warp.
 //
 // Memory-bound: 2·M·N·itemsize bytes for about 5 FLOPs an element. Every lane issues all its 16-byte loads before it
 // uses the first, and warps never wait for one another. Predicted: near the copy bandwidth for short rows; for rows

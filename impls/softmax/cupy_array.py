@@ -1,4 +1,4 @@
-"""The textbook formula in CuPy array expressions: a kernel and a temporary array for every step.
+"""The textbook formula in CuPy array expressions, a kernel and a temporary array for every step.
 
 Memory-bound, and it shows what fusion is for: in float32 maximum (read), subtraction (read, write), exponential (read,
 write), sum (read) and division (read, write) move 8·M·N·itemsize bytes where the function needs 2·M·N. Float16 is

@@ -1,4 +1,4 @@
-"""A block a row in a CuPy RawKernel: CUDA C++ compiled at run time, an online softmax that reads x twice.
+"""A block a row in CUDA C++ that CuPy compiles at run time, an online softmax that reads x twice.
 
 Memory-bound: 3·M·N·itemsize bytes at most; the second read finds a row of up to some hundred KiB in L2, so DRAM sees
 little more than 2·M·N. Loads are single elements: simple, and fewer bytes in flight than 16-byte loads. Predicted:

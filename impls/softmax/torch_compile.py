@@ -1,4 +1,4 @@
-"""torch.compile (Inductor) on the one-line softmax: a generated kernel, specialised to the shape.
+"""A kernel that torch.compile (Inductor) generates from the one-line softmax, specialised to the shape.
 
 Memory-bound, 2·M·N·itemsize bytes as long as Inductor keeps a row on chip (a persistent reduction); for rows that it
 splits into a loop x is read again, 3·M·N·itemsize bytes. Predicted: level with eager on large rows.

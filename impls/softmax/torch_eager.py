@@ -1,4 +1,4 @@
-"""PyTorch's own softmax kernel: one library call, the baseline.
+"""PyTorch's own softmax kernel, one library call.
 
 Memory-bound, 2·M·N·itemsize bytes. Predicted: close to the copy bandwidth for large inputs; for small ones the launch
 is what is measured.

@@ -1,4 +1,4 @@
-"""One program a row, the row in registers: x is read once and y written once.
+"""One program a row, the row in registers, so that x is read once and y written once.
 
 Memory-bound: 2·M·N·itemsize bytes. A row is padded to the next power of two inside the program (masked lanes hold
 -inf), with about 16 elements a thread: enough independent loads in flight, few enough registers for several programs a
