@@ -115,19 +115,17 @@ def _unpack(payload: bytes) -> bytes:
 
 def _parse(text: bytes) -> tuple[Header, list[_Line], dict[str, Summary], Footer]:
     """Header, measurements without their samples, summaries of the samples by quantity (in ns), footer."""
-    first, *middle = text.split(b"\n")
-    while middle and not middle[-1]:
-        middle.pop()
-    if not middle:
+    lines_and_end = text.split(b"\n")
+    if len(lines_and_end) < 3:
         raise Unreadable("holds no header and footer")
-    last = middle.pop()
+    first, *middle, last, _ = lines_and_end
     try:
         schema = msgspec.json.decode(first).get("schema", SCHEMA)
         if schema != SCHEMA:
             raise Unreadable(f"schema {schema}, this groundspeed reads {SCHEMA}: upgrade groundspeed")
         header, footer = _header.decode(first), _footer.decode(last)
         lines, summaries = _measurements(middle)
-    except (msgspec.DecodeError, AttributeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, AttributeError, UnicodeDecodeError, RecursionError) as error:
         raise Unreadable(f"is not a whole record: {error}") from error
     if footer.end != len(lines):
         raise Unreadable(f"holds {len(lines)} measurements, its footer says {footer.end}")

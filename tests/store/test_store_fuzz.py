@@ -102,7 +102,7 @@ def test_json(document: Any, data: st.DataObject) -> None:
 def test_record_with_a_number_out_of_any_range(name: str, value: float) -> None:
     lines = [msgspec.to_builtins(part) for part in (make.header(), make.measurement(), Footer(1))]
     lines[1][name] = value
-    payload = gzip.compress(b"\n".join(json.dumps(line).encode() for line in lines))
+    payload = gzip.compress(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
     _shown_or_named("box/records/r/softmax.jsonl.gz", payload)
 
 
@@ -126,7 +126,7 @@ def test_record(data: st.DataObject) -> None:
     ]
     path = data.draw(st.sampled_from(_paths(lines)[1:]))
     changed = _replaced(lines, path, data.draw(JSON))
-    payload = gzip.compress(b"\n".join(json.dumps(line).encode() for line in changed))
+    payload = gzip.compress(b"".join(json.dumps(line).encode() + b"\n" for line in changed))
     _shown_or_named("box/records/r/softmax.jsonl.gz", payload)
 
 

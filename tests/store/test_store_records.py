@@ -12,7 +12,7 @@ from dashboard.store import open_store, samples_of
 from groundspeed.analysis import stats
 from groundspeed.analysis.roofline import ceiling
 from groundspeed.errors import UserError
-from groundspeed.records import read_record
+from groundspeed.records import RecordError, read_record
 from tests.store import make
 
 
@@ -162,27 +162,18 @@ def test_samples_of_a_file_that_is_gone_say_which(tmp_path: Path) -> None:
 
 def _damage(path: Path, change: str) -> None:
     payload = path.read_bytes()
-    lines = gzip.decompress(payload).splitlines()
-    if change == "cut":
-        path.write_bytes(payload[:-20])
-    elif change == "not gzip":
-        path.write_bytes(b"hello")
-    elif change == "empty":
-        path.write_bytes(b"")
-    elif change == "empty gzip":
-        path.write_bytes(gzip.compress(b""))
-    elif change == "no footer":
-        path.write_bytes(gzip.compress(b"\n".join(lines[:-1])))
-    elif change == "lost line":
-        path.write_bytes(gzip.compress(b"\n".join([lines[0], lines[-1]])))
-    elif change == "future":
-        path.write_bytes(gzip.compress(b"\n".join([b'{"schema":99}', *lines[1:]])))
-    elif change == "text for a number":
-        path.write_bytes(
-            gzip.compress(b"\n".join([lines[0], lines[1].replace(b'"flops":8', b'"flops":"8"'), lines[-1]]))
-        )
-    elif change == "list":
-        path.write_bytes(gzip.compress(b"[]\n[]\n[]"))
+    top, line, end = gzip.decompress(payload).splitlines()
+    raw = {"cut": payload[:-20], "not gzip": b"hello", "empty": b"", "empty gzip": gzip.compress(b"")}
+    lines = {
+        "no footer": [top, line],
+        "lost line": [top, end],
+        "cut inside": [top, line, end[:-3]],
+        "future": [b'{"schema":99}', line, end],
+        "text for a number": [top, line.replace(b'"flops":8', b'"flops":"8"'), end],
+        "deep": [top, line.replace(b'"timer"', b'"notes":' + b"[" * 100_000 + b',"timer"'), end],
+        "list": [b"[]", b"[]", b"[]"],
+    }
+    path.write_bytes(raw[change] if change in raw else gzip.compress(b"\n".join([*lines[change], b""])))
 
 
 @pytest.mark.parametrize(
@@ -194,13 +185,18 @@ def _damage(path: Path, change: str) -> None:
         ("empty gzip", "header and footer"),
         ("no footer", "not a whole record"),
         ("lost line", "holds 0 measurements, its footer says 1"),
+        ("cut inside", "not a whole record"),
         ("future", "schema 99"),
+        ("deep", "not a whole record"),
         ("text for a number", "not a whole record"),
         ("list", "not a whole record"),
     ],
 )
 def test_a_damaged_record_is_named_and_the_rest_is_shown(tmp_path: Path, change: str, reason: str) -> None:
-    _damage(make.record(tmp_path, make.measurement()), change)
+    damaged = make.record(tmp_path, make.measurement())
+    _damage(damaged, change)
+    with pytest.raises(RecordError):
+        read_record(damaged)
     make.record(tmp_path, make.measurement(), operator="relu")
     shown = open_store(tmp_path).snapshot
     assert shown.measurements["operator"].to_list() == ["relu"]
