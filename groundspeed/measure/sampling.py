@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from groundspeed.analysis.stats import median, median_interval
 from groundspeed.measure.timers.base import Run, Sample, Timer
+
+_PAUSE = 0.2  # seconds for a hot device to cool in
+_MOST_PAUSES = 20
 
 
 @dataclass(frozen=True)
@@ -56,21 +59,26 @@ def sample(
     """Time all runs of a case in alternating rounds.
 
     ``throttled`` is asked after each chunk of rounds: one that the device slowed down for heat is thrown away and
-    taken again after a pause. ``beat`` is called between chunks.
+    taken again after a pause, until the budget is spent or it was cold too seldom; then what it gives is kept and said
+    to be throttled. ``beat`` is called between chunks.
     """
     started = time.monotonic()
     allowed = budget.seconds * len(runs)
     chunk_rounds = _settle(timer, runs, host_ns, budget, allowed)
     kept: list[list[Sample]] = [[] for _ in runs]
-    retaken = taken = 0
+    retaken = taken = pauses = 0
+    slowed: set[str] = set()
     while True:
         beat()
         chunk = timer.collect(runs, _orders(len(runs), chunk_rounds, taken), host_ns)
         spent = time.monotonic() - started
-        if throttled() and spent < allowed:
+        hot = throttled()
+        if hot and spent < allowed and pauses < _MOST_PAUSES:
             retaken += len(chunk)
-            time.sleep(0.2)
+            pauses += 1
+            time.sleep(_PAUSE)
             continue
+        slowed |= set(hot)
         taken += len(chunk)
         for row in chunk:
             for index, one in enumerate(row):
@@ -81,7 +89,7 @@ def sample(
             break
         if spent >= 2 * allowed:
             break
-    return Rounds(kept, [_unstable(k, budget, spent) for k in kept], retaken)
+    return Rounds(kept, [_unstable(k, budget, spent, slowed) for k in kept], retaken)
 
 
 def _settle(timer: Timer, runs: Sequence[Run], host_ns: Sequence[float], budget: Budget, allowed: float) -> int:
@@ -114,9 +122,10 @@ def _width(samples: Sequence[Sample]) -> float:
     return (high - low) / 2 / middle
 
 
-def _unstable(samples: Sequence[Sample], budget: Budget, spent: float) -> str:
+def _unstable(samples: Sequence[Sample], budget: Budget, spent: float, slowed: Collection[str]) -> str:
+    reasons = [f"rounds kept although throttled: {', '.join(sorted(slowed))}"] if slowed else []
     width = _width(samples)
-    if width <= budget.width or budget.width == 0:
-        return ""
-    wanted = f"wanted ±{100 * budget.width:g} %"
-    return f"99 % interval ±{100 * width:.1f} % after {len(samples)} rounds in {spent:.1f} s, {wanted}"
+    if width > budget.width > 0:
+        wanted = f"wanted ±{100 * budget.width:g} %"
+        reasons.append(f"99 % interval ±{100 * width:.1f} % after {len(samples)} rounds in {spent:.1f} s, {wanted}")
+    return "; ".join(reasons)

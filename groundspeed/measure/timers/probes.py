@@ -11,8 +11,6 @@ import torch
 import triton
 import triton.language as tl
 
-FLUSH, MARK = "groundspeed_flush", "groundspeed_mark"
-SPIN = "spin_kernel"  # torch.cuda._sleep's kernel
 _BLOCK = 8192
 
 
