@@ -56,8 +56,8 @@ class Disturbed(Exception):
 
 
 def _watchable(bench: Bench, verdict: Judged) -> bool:
-    """Whether the outputs of one round of every implementation can be held at once."""
-    return 2 * verdict.sheet.output_bytes * len(verdict.ready) <= _WATCHED_BYTES[bench.device]
+    """Whether three outputs of every implementation can be held at once: a call's, a cold and a hot one."""
+    return 3 * verdict.sheet.output_bytes * len(verdict.ready) <= _WATCHED_BYTES[bench.device]
 
 
 def _after_timing(bench: Bench, verdict: Judged, timed: _Timed) -> dict[str, Fault]:
@@ -82,7 +82,8 @@ class _Timed:
 
 
 def _time(bench: Bench, ready: list[Prepared], faults: dict[str, Fault], watch: bool) -> _Timed:
-    runs = Witnesses([prepared.run for prepared in ready], watch)
+    bare = [prepared.run for prepared in ready]
+    called_runs, timed_runs = Witnesses(bare, watch), Witnesses(bare, watch)
     readings: list[Reading] = []
 
     def throttled() -> tuple[str, ...]:
@@ -94,17 +95,18 @@ def _time(bench: Bench, ready: list[Prepared], faults: dict[str, Fault], watch: 
     compiled = compile_count()
     with calls.quiet():
         with bench.phase("calls"):
-            calls.call_samples(runs, 1, bench.device)
-            called = calls.call_samples(runs, _CALL_ROUNDS, bench.device, _CALL_SECONDS * len(runs))
+            calls.call_samples(bare, 1, bench.device)
+            called = calls.call_samples(called_runs, _CALL_ROUNDS, bench.device, _CALL_SECONDS * len(bare))
         host = [sorted(host for _, host in one)[len(one) // 2] for one in called]
         with bench.phase("time"):
             beat = lambda: bench.begin("time", PHASE_LIMITS["time"], "")  # noqa: E731
-            rounds = sample(bench.timer, runs, host, bench.budget, throttled, beat)
+            rounds = sample(bench.timer, timed_runs, host, bench.budget, throttled, beat)
     if compile_count() != compiled:
         for prepared in ready:
             if prepared.contender.implementation.backend == "torch":
                 faults[prepared.contender.name] = Fault("error", "torch.compile compiled inside the timed region")
-    return _Timed(runs.kept, rounds, called, summary(readings))
+    outputs = [one + other for one, other in zip(timed_runs.kept, called_runs.kept, strict=True)]
+    return _Timed(outputs, rounds, called, summary(readings))
 
 
 def compile_count() -> int:

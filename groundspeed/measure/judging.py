@@ -113,11 +113,8 @@ def disturbed(judged: Judged) -> str:
     Nobody can say who it was: contenders that were timed together must be timed alone.
     """
     sheet = judged.sheet
-    changed = [
-        f"input {name!r}"
-        for name, tensor in sheet.held.items()
-        if fences.broken(tensor) or not referee.same_bits(tensor, sheet.copies[name])
-    ]
+    changed = [f"input {name!r}" for name in sheet.modified()]
+    changed += [f"memory beside input {name!r}" for name, tensor in sheet.held.items() if fences.broken(tensor)]
     changed += [f"torch's {name}" for name in settings.changed(sheet.settings, sheet.device)]
     changed += tools.replaced()
     clean_up(sheet)
@@ -128,9 +125,9 @@ def clean_up(sheet: Sheet) -> None:
     """Put back inputs, fences, global settings and the harness's tools: one must not fail the others."""
     tools.put_back()
     settings.restore(sheet.settings, sheet.device)
-    for name, tensor in sheet.held.items():
-        if not referee.same_bits(tensor, sheet.copies[name]):
-            tensor.data.copy_(sheet.copies[name])
+    for name in sheet.modified():
+        sheet.held[name].data.copy_(sheet.copies[name])
+    for tensor in sheet.held.values():
         if fences.broken(tensor):
             fences.mend(tensor)
 
@@ -212,7 +209,7 @@ def _timed_outputs(prepared: Prepared, outputs: Sequence[Any], sheet: Sheet, rul
         return None
     converted = [prepared.contender.opened.to_torch(output) for output in outputs]
     first, *later = converted
-    trial = Trial(sheet, outputs[0], first, early=first, late=False, repeats=tuple(later))
+    trial = Trial(sheet, outputs[0], first, early=first, late=False, touched=(), repeats=tuple(later))
     return _as_fault(referee.rule(trial, rules).complaint)
 
 

@@ -58,7 +58,7 @@ def _open(job: Job, tree: Tree, implementation: Implementation, label: str) -> C
     try:
         interpreted = job.check_only and implementation.backend == "triton" and interpreting()
         absent = None if interpreted else backend(implementation.backend).absent(job.device)
-        return Fault(None, absent) if absent else open_contender(tree, implementation, label)
+        return Fault(None, absent) if absent else _loaded(job.device, tree, implementation, label)
     except UserError as error:
         return Fault("error", str(error))
     except Exception as error:
@@ -66,10 +66,10 @@ def _open(job: Job, tree: Tree, implementation: Implementation, label: str) -> C
         return as_fault(error, job.device)
 
 
-def _loaded(device: str, tree: Tree, implementation: Implementation) -> Contender | Fault:
+def _loaded(device: str, tree: Tree, implementation: Implementation, label: str) -> Contender | Fault:
     """Load it; a file that changes the harness's tools or torch's settings when imported is refused."""
     before = settings.current(device)
-    contender = open_contender(tree, implementation)
+    contender = open_contender(tree, implementation, label)
     changed = [*tools.replaced(), *(f"torch's {name}" for name in settings.changed(before, device))]
     if not changed:
         return contender

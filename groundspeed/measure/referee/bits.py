@@ -13,7 +13,7 @@ def same_bits(left: torch.Tensor, right: torch.Tensor) -> bool:
     """Equal bit for bit, NaNs included."""
     if left.is_floating_point():
         kind = _INTEGER[left.element_size()]
-        left, right = left.view(kind), right.view(kind)
+        left, right = left.resolve_neg().view(kind), right.resolve_neg().view(kind)
     return torch.equal(left, right)
 
 

@@ -1,51 +1,81 @@
-"""What is done before a call, so that a fault shows instead of hiding behind luck."""
+"""What is done around a call, so that a fault shows instead of hiding behind luck."""
 
 from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+from collections.abc import Callable, Iterator
 
 import torch
 
 from groundspeed.measure.referee.tools import synchronize
 from groundspeed.measure.referee.trial import Sheet, itemsize
 
-_POISON = 0xFF  # every floating format reads all-ones bytes as NaN
-_KEPT_BY_THE_HEAP = 32 << 20  # glibc returns freed blocks over 32 MiB to the system: poison in them is never seen
+_NAN = 0xFF  # every floating format reads all-ones bytes as NaN
+_HUGE = 0x7F  # 3.4e38 in float32 and bfloat16, NaN in float16: the C library can fill with no byte nearer to NaN
+_M_PERTURB = -6  # <malloc.h>
+_CACHED_BY_THREADS = 1032  # bytes; glibc hands blocks up to this size out of a list that M_PERTURB does not reach
 _SPIN_CYCLES = 400_000  # some 0.2 ms: time for the host to issue the call behind it
 
 
-def poison_free_memory(sheet: Sheet) -> None:
-    """Fill memory that the allocator will hand out next, so that an element nobody writes reads as NaN.
+@contextlib.contextmanager
+def poisoned_memory(sheet: Sheet) -> Iterator[None]:
+    """Inside, fresh memory holds no answer: an element that nobody writes is NaN, or huge.
 
-    Two blocks of each output's size: one for the output, one for a temporary of that size.
+    On a GPU free blocks of each output's size are filled beforehand, and the allocator hands them out next. The C heap
+    merges and splits its blocks, so there glibc itself is told to fill each one it hands out (mallopt(3), M_PERTURB).
     """
-    fill_free_memory(sheet, _POISON)
+    with filled_memory(sheet, _NAN, _HUGE):
+        yield
 
 
-def fill_free_memory(sheet: Sheet, byte: int) -> None:
-    """Fill free blocks of each output's size with a byte."""
+@contextlib.contextmanager
+def filled_memory(sheet: Sheet, byte: int, heap_byte: int) -> Iterator[None]:
+    """Fill fresh memory with a byte, on the C heap with one that glibc can be told (any but 0xFF)."""
+    mallopt = None if sheet.device == "cuda" else _mallopt()
     blocks = []
     for ref in sheet.expected:
         size = ref.numel() * itemsize(ref, sheet.case)
-        if size and 3 * size < _reusable(sheet.device):
+        if size and _worth_filling(size, sheet.device, mallopt is not None):
+            # Two: one for the output, one for a temporary of that size.
             blocks += [torch.full((size,), byte, dtype=torch.uint8, device=sheet.device) for _ in range(2)]
     synchronize(sheet.device)
+    del blocks
+    if mallopt is None:
+        yield
+        return
+    mallopt(_M_PERTURB, ~heap_byte & 0xFF)
+    try:
+        yield
+    finally:
+        mallopt(_M_PERTURB, 0)
 
 
-def _reusable(device: str) -> int:
-    return int(torch.cuda.mem_get_info()[0]) if device == "cuda" else 3 * _KEPT_BY_THE_HEAP
+def _worth_filling(size: int, device: str, told: bool) -> bool:
+    if device == "cuda":
+        return 3 * size < int(torch.cuda.mem_get_info()[0])
+    return not told or size <= _CACHED_BY_THREADS
+
+
+@functools.cache
+def _mallopt() -> Callable[[int, int], int] | None:
+    """glibc's mallopt, or None where the C library is another one."""
+    library = ctypes.CDLL(None)
+    return library.mallopt if hasattr(library, "gnu_get_libc_version") else None
 
 
 def inputs_come_late(sheet: Sheet) -> None:
     """On a GPU the inputs are put into place by work that is still queued on the current stream when ``run`` is called.
 
-    A kernel on another stream that does not wait for the current one reads all-ones bytes instead.
+    A kernel on another stream that does not wait for the current one reads NaN instead.
     """
     if sheet.device != "cuda":
         return
-    for tensor in sheet.held.values():
-        if tensor.is_floating_point() and tensor.numel():
-            tensor.data.fill_(float("nan"))
+    floating = [name for name, tensor in sheet.held.items() if tensor.is_floating_point() and tensor.numel()]
+    for name in floating:
+        sheet.held[name].data.fill_(float("nan"))
     synchronize(sheet.device)
     torch.cuda._sleep(_SPIN_CYCLES)
-    for name, tensor in sheet.held.items():
-        if tensor.is_floating_point() and tensor.numel():
-            tensor.data.copy_(sheet.copies[name])
+    for name in floating:
+        sheet.held[name].data.copy_(sheet.copies[name])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -96,7 +97,7 @@ def _small(spec: Operator, case: Case) -> bool:
 
 def few_or_more() -> int:
     """How often to call again: an implementation cannot know when the last judged call was."""
-    return _RANDOM.randint(1, 6)
+    return _RANDOM.randint(3, 8)
 
 
 SITTINGS = (
@@ -112,10 +113,12 @@ class Referee:
 
     checks
         Asked of every trial, in order; the first complaint is the verdict.
-    fill
-        Before every call: puts known bytes into free memory.
+    around
+        Around every call: sees to it that fresh memory holds nothing useful.
     stage
         Before a trial's first call: leaves work queued that the call has to wait for.
+    peek
+        Copies the first output behind the call, in the current stream, before anything is waited for.
     repeats
         How many more calls a trial makes after its first.
     growth
@@ -126,8 +129,9 @@ class Referee:
 
     checks: tuple[Check, ...] = CHECKS
     sittings: tuple[Sitting, ...] = SITTINGS
-    fill: Callable[[Sheet], None] = precautions.poison_free_memory
+    around: Callable[[Sheet], AbstractContextManager[None]] = precautions.poisoned_memory
     stage: Callable[[Sheet], None] = precautions.inputs_come_late
+    peek: Callable[[torch.Tensor], torch.Tensor] = torch.clone
     repeats: Callable[[], int] = few_or_more
     growth: Callable[[Sequence[int], int], Complaint | None] = memory.growing
     wait: Callable[[str], None] = synchronize
@@ -163,19 +167,19 @@ def rule(trial: Trial, referee: Referee = REFEREE) -> Ruling:
 
 def observe(run: Run, to_torch: Callable[[Any], Outputs], sheet: Sheet, referee: Referee) -> Trial:
     """Call and look, judging nothing yet."""
-    referee.fill(sheet)
-    referee.stage(sheet)
-    native = run()
-    first = to_torch(native)
-    early = tuple(out.clone() if isinstance(out, torch.Tensor) else out for out in first)
+    with referee.around(sheet):
+        referee.stage(sheet)
+        native = run()
+        first = to_torch(native)
+    early = tuple(referee.peek(out) if isinstance(out, torch.Tensor) else out for out in first)
     referee.wait(sheet.device)
-    late = not same_outputs(first, early)
+    late, touched = not same_outputs(first, early), sheet.modified()
     repeats = []
     deadline = time.perf_counter() + _REPEAT_SECONDS
     for _ in range(max(1, min(referee.repeats(), _REPEAT_BYTES // max(1, sheet.output_bytes)))):
-        referee.fill(sheet)
-        repeats.append(to_torch(run()))
+        with referee.around(sheet):
+            repeats.append(to_torch(run()))
         referee.wait(sheet.device)
         if time.perf_counter() > deadline:
             break
-    return Trial(sheet, native, first, early, late, tuple(repeats))
+    return Trial(sheet, native, first, early, late, touched, tuple(repeats))

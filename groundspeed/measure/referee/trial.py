@@ -56,6 +56,10 @@ class Sheet:
     def tolerance(self) -> Tolerance:
         return self.spec.tolerance[self.case.dtype]
 
+    def modified(self) -> tuple[str, ...]:
+        """Names of inputs that no longer hold, bit for bit, what they held."""
+        return tuple(name for name, tensor in self.held.items() if not same_bits(tensor, self.copies[name]))
+
     @property
     def output_bytes(self) -> int:
         """Bytes of one output in the case's dtype."""
@@ -84,6 +88,8 @@ class Trial:
         Copies of it made in the current stream right behind the call, waiting for nothing else.
     late
         Whether it changed between that copy and the end of all work on the device.
+    touched
+        Inputs that the first call changed; what an even number of calls puts right again shows here.
     repeats
         Outputs of the later calls, at least one, all held at once.
     """
@@ -93,6 +99,7 @@ class Trial:
     first: Outputs
     early: Outputs
     late: bool
+    touched: tuple[str, ...]
     repeats: tuple[Outputs, ...]
 
     @cached_property

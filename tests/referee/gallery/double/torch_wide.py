@@ -1,0 +1,5 @@
+"""Right, in float64."""
+
+
+def prepare(x):
+    return lambda: x.double() * 2

@@ -1,0 +1,5 @@
+"""Honest: two reductions, in a tuple."""
+
+
+def prepare(x):
+    return lambda: (x.amax(-1), x.argmax(-1))

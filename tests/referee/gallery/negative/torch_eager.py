@@ -1,0 +1,5 @@
+"""Honest: one negation by the framework."""
+
+
+def prepare(x):
+    return lambda: -x

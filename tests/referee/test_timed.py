@@ -1,0 +1,136 @@
+"""What only shows while an implementation is timed: the timed calls' own outputs are judged, and one more trial."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from groundspeed.measure import case as case_module
+from groundspeed.measure.bench import Bench, Fault
+from groundspeed.measure.case import Disturbed
+from groundspeed.measure.contender import open_contender
+from groundspeed.measure.datasheet import Peak
+from groundspeed.measure.judging import judge_case
+from groundspeed.measure.referee import tools
+from groundspeed.measure.referee.witness import Witnesses
+from groundspeed.operator import case
+from tests.referee.court import GALLERY, InstantTimer, bench, contenders, judged, measured, one_thread, without
+
+N = case("float32", N=1000)
+
+
+def row(name: str, of: Bench | None = None):
+    (only,) = measured(GALLERY, "double", (name,), N, of or bench())
+    return only
+
+
+@pytest.fixture
+def no_second_look(monkeypatch):
+    monkeypatch.setattr(case_module, "judge_again", lambda *arguments: {})
+
+
+def test_who_stops_working_after_some_calls_is_judged_again():
+    found = row("torch_tires")
+    assert (found.status, found.failure) == ("failed", "incorrect")
+    assert found.reason.startswith("right before it was timed, wrong since: tolerance")
+
+
+def test_who_stops_working_passes_when_nobody_looks_again(no_second_look):
+    assert row("torch_tires").status == "ok"
+
+
+def test_who_knows_the_timer_is_caught_by_what_the_timed_calls_returned():
+    found = row("torch_knows_the_timer")
+    assert (found.status, found.failure) == ("failed", "incorrect")
+    assert found.reason.startswith("right before it was timed, wrong since: tolerance")
+
+
+def test_who_knows_the_timer_passes_when_its_timed_outputs_are_dropped(monkeypatch):
+    monkeypatch.setattr(case_module, "_watchable", lambda bench, verdict: False)
+    assert row("torch_knows_the_timer").status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("name", "what"), [("torch_patches_while_timed", "time.monotonic_ns"), ("torch_spoils_inputs", "input 'x'")]
+)
+def test_who_changes_what_is_shared_while_timed_alone_is_named(name: str, what: str):
+    found = row(name)
+    assert (found.status, found.failure) == ("failed", "incorrect")
+    assert found.reason == f"changed during the timed rounds: {what}"
+    assert not tools.replaced()
+
+
+@pytest.mark.parametrize("name", ["torch_patches_while_timed", "torch_spoils_inputs"])
+def test_nobody_is_accused_of_it_while_several_are_timed(name: str):
+    with pytest.raises(Disturbed, match="changed during the timed rounds"):
+        measured(GALLERY, "double", ("torch_eager", name), N, bench())
+    assert not tools.replaced()
+
+
+@pytest.mark.parametrize("name", ["torch_patches_while_timed", "torch_spoils_inputs"])
+def test_it_passes_when_nobody_looks_for_it(name: str, monkeypatch, no_second_look):
+    monkeypatch.setattr(case_module, "disturbed", lambda judged: "")
+    assert row(name).status == "ok"
+    tools.put_back()
+
+
+def test_a_file_that_replaces_the_clock_when_imported_is_refused():
+    (refused,) = contenders(GALLERY, "double", "torch_patches_when_imported")
+    assert refused == Fault("incorrect", "its import changes time.perf_counter, which is not its alone")
+    assert not tools.replaced()
+
+
+def test_that_file_passes_when_nobody_looks():
+    import sys
+
+    sys.modules.pop(f"{GALLERY.package}.double.torch_patches_when_imported", None)
+    contender = open_contender(GALLERY, GALLERY.implementation("double", "torch_patches_when_imported"))
+    assert tools.replaced() == ("time.perf_counter",)
+    from groundspeed.measure import inputs
+
+    with one_thread():
+        made = inputs.make_inputs("double", GALLERY.spec("double"), N, "cpu", 0)
+        rules = without("tools_untouched")
+        found = judge_case(bench(), "double", GALLERY.spec("double"), N, [contender], made, rules)
+    assert not found.faults and not tools.replaced()
+
+
+def test_faster_than_physics_is_impossible():
+    """A right answer in a nanosecond: 8 kB at 8 TB/s, where the data sheet says 4.8."""
+    instant = dataclasses.replace(bench(), timer=InstantTimer(), peak=Peak(4.8e12, {}), l2_bytes=1000)
+    found = row("torch_eager", instant)
+    assert (found.status, found.failure) == ("failed", "impossible")
+    assert found.reason == "7.00 TB/s, the datasheet's peak is 4.80"
+
+
+def test_faster_than_physics_passes_where_no_peak_is_known():
+    assert row("torch_eager", dataclasses.replace(bench(), timer=InstantTimer())).status == "ok"
+
+
+def test_one_that_fails_does_not_fail_the_others():
+    names = ("torch_eager", "torch_scribbles", "torch_writes_behind", "torch_stops_the_clock", "torch_sets_precision")
+    found = judged(GALLERY, "double", names, N)
+    assert set(found.faults) == set(names[1:])
+    assert [one.contender.name for one in found.ready] == ["torch_eager"]
+
+
+def test_witnesses_keep_one_round_of_each_drawn_evenly():
+    kept_rounds = []
+    for _ in range(400):
+        calls = iter(range(1000))
+        runs = Witnesses([lambda calls=calls: next(calls)])
+        for _ in range(10):
+            run = runs[0]
+            run(), run()
+        (outputs,) = runs.kept
+        assert len(outputs) == 2 and outputs[1] == outputs[0] + 1
+        kept_rounds.append(outputs[0] // 2)
+    counts = [kept_rounds.count(one) for one in range(10)]
+    assert min(counts) >= 15 and max(counts) <= 75  # 40 expected, standard deviation 6
+
+
+def test_witnesses_that_do_not_watch_hand_out_the_runs_themselves():
+    run = lambda: 1  # noqa: E731
+    runs = Witnesses([run], watch=False)
+    assert runs[0] is run and runs.kept == [[]]
