@@ -83,12 +83,20 @@ def find_toolchain(capability: str | None = None) -> Toolchain:
 
 
 def build(tree_root: Path, source: Path, toolchain: Toolchain, cache: Path | None = None) -> Extension:
-    """Compile one file, or find it compiled. Raises BuildError with nvcc's message."""
+    """Compile one file, or find it compiled. Raises BuildError with nvcc's message, or why the cache cannot hold it."""
+    try:
+        return _built(tree_root, source, toolchain, cache or default_cache())
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        raise BuildError(f"{source.name}: cannot be built: {where}{error.strerror or error}") from error
+
+
+def _built(tree_root: Path, source: Path, toolchain: Toolchain, cache: Path) -> Extension:
     key = cache_key(tree_root, source, toolchain)
-    folder = (cache or default_cache()) / key
+    folder = cache / key
     library, log = folder / "extension.so", folder / "ptxas.txt"
     namespace = f"groundspeed_{key}"
-    if not library.exists():
+    if not (library.exists() and log.exists()):
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             fresh = Path(scratch) / "extension.so"
@@ -151,8 +159,8 @@ def default_cache() -> Path:
 def parse_resources(log: str) -> tuple[KernelResources, ...]:
     """Registers, static shared memory and spills of each kernel from ``ptxas -v``, names demangled."""
     found = []
-    for block in log.split("Compiling entry function ")[1:]:
-        name = block[1 : block.index("'", 1)]
+    _, *pieces = re.split(r"Compiling entry function '([^']+)'", log)
+    for name, block in zip(pieces[::2], pieces[1::2], strict=True):
         found.append(
             KernelResources(
                 name=name,
