@@ -22,7 +22,7 @@ from groundspeed.analysis.compare import THRESHOLD, Comparison, compare
 from groundspeed.analysis.rule import Verdict
 from groundspeed.errors import UserError
 from groundspeed.gate.sources import HELP, Source, load
-from groundspeed.gate.words import MARKS, ORDER, change, plain, value, wrapped
+from groundspeed.gate.words import MARKS, ORDER, change, interval, plain, value, wrapped
 from groundspeed.project import find_project
 from groundspeed.report.style import Style, clip, pad
 
@@ -96,10 +96,8 @@ def _lines(comparison: Comparison, style: Style) -> list[str]:
 
 def _numbers(comparison: Comparison) -> str:
     both = f"{_value(comparison.base, comparison)} → {_value(comparison.head, comparison)}, {change(comparison.ratio)}"
-    ends = ""
-    if comparison.low is not None and comparison.high is not None:
-        ends = f" [{(comparison.low - 1) * 100:+.1f}, {(comparison.high - 1) * 100:+.1f}] %"
-    return f"{both}{ends}, {comparison.runs[0]} and {comparison.runs[1]} runs, certainty {comparison.certainty}"
+    both = f"{both} {interval(comparison.low, comparison.high)}".strip()
+    return f"{both}, {comparison.runs[0]} and {comparison.runs[1]} runs, certainty {comparison.certainty}"
 
 
 def _colour(verdict: Verdict, style: Style) -> Callable[[str], str]:

@@ -71,10 +71,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    return run_with(args, _engine)
+    return run_with(args, engine)
 
 
-def run_with(args: argparse.Namespace, engine: Callable[[], MeasurePairs]) -> int:
+def run_with(args: argparse.Namespace, find_engine: Callable[[], MeasurePairs]) -> int:
     """The command with a given engine. Raises UserError for wrong use, before anything is measured."""
     if args.schema:
         sys.stdout.write(schema().decode())
@@ -92,7 +92,7 @@ def run_with(args: argparse.Namespace, engine: Callable[[], MeasurePairs]) -> in
         request = _request(args, project, revisions)
         if args.list:
             return _list(request)
-        finished = run_gate(request, engine(), _progress)
+        finished = run_gate(request, find_engine(), _progress)
     except NoCommit as error:
         finished = Finished(could_not_measure(revisions, str(error)))
     except UserError:
@@ -188,8 +188,9 @@ def _progress(line: str) -> None:
     print(line[: len(line) - len(line.lstrip())] + plain(line), file=sys.stderr, flush=True)
 
 
-def _engine() -> MeasurePairs:
+def engine() -> MeasurePairs:
+    """The engine that measures on this machine; importing it imports torch."""
     from groundspeed.measure.paired import measure_pairs
 
-    engine: MeasurePairs = measure_pairs
-    return engine
+    found: MeasurePairs = measure_pairs
+    return found

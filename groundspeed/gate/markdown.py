@@ -91,7 +91,7 @@ def _all(report: Report) -> str:
     for f in report.findings:
         q = "" if f.q is None else f"{f.q:.2g}"
         cells = [code(f.series), code(f.case), metric_label(f.metric), str(f.verdict), value(f.base, f.unit)]
-        cells += [value(f.head, f.unit), change(f.ratio), interval(f), q]
+        cells += [value(f.head, f.unit), change(f.ratio), interval(f.low, f.high), q]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

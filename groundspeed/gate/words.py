@@ -94,19 +94,23 @@ def value(number: float | None, unit: str) -> str:
 
 
 def change(ratio: float | None) -> str:
-    """``+3.2 %`` for 1.032; a change of more than tenfold as a factor."""
+    """``+3.2 %`` for 1.032, ``-0.14 %`` for 0.9986; a change of more than tenfold as a factor."""
     if ratio is None:
         return "–"
-    if ratio >= 10:
-        return f"{significant(ratio)}×"
-    return f"{(ratio - 1) * 100:+.1f} %"
+    return f"{significant(ratio)}×" if ratio >= 10 else f"{_percent(ratio)} %"
 
 
-def interval(finding: Finding) -> str:
+def interval(low: float | None, high: float | None) -> str:
     """``[+2.9, +3.4] %``, or nothing where there is none."""
-    if finding.low is None or finding.high is None or finding.high >= 10:
+    if low is None or high is None or high >= 10:
         return ""
-    return f"[{(finding.low - 1) * 100:+.1f}, {(finding.high - 1) * 100:+.1f}] %"
+    return f"[{_percent(low)}, {_percent(high)}] %"
+
+
+def _percent(ratio: float) -> str:
+    """Two decimals below one per cent, where noise lives; one above."""
+    value = (ratio - 1) * 100
+    return f"{value:+.{2 if abs(value) < 0.995 else 1}f}"
 
 
 def metric_label(name: str) -> str:
@@ -120,7 +124,7 @@ def evidence(finding: Finding) -> str:
     unit = finding.unit
     parts = [
         f"{value(finding.base, unit)} → {value(finding.head, unit)}",
-        f"{change(finding.ratio)} {interval(finding)}".strip(),
+        f"{change(finding.ratio)} {interval(finding.low, finding.high)}".strip(),
         f"T {finding.threshold * 100:g} %" if finding.threshold is not None else "",
         f"{finding.processes} processes",
     ]
