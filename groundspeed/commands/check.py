@@ -44,6 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     dtypes = tuple(dict.fromkeys(part for text in arguments.dtype for part in text.split(",") if part))
     opened = session.open_run(project.root, project.results, Selection(dtypes=dtypes))
     display = Display(sys.stderr, Style.of(sys.stderr), Estimate(dict.fromkeys(operators, 1.0)))
+    style = Style.of()
     entries: dict[str, Sequence[Measurement]] = {}
     problems = []
     for operator in operators:
@@ -66,9 +67,14 @@ def run(arguments: argparse.Namespace) -> int:
             continue
         entries[operator] = rows
         display.end(operator, _tally(rows))
-    style = Style.of()
+        # At once: what is wrong must be known even when a later operator is interrupted.
+        print(
+            "\n".join(failed({operator: rows}, style)),
+            end="\n" if count({operator: rows}, "failed") else "",
+            flush=True,
+        )
     verdict = [_verdict(entries, style)] if entries else []
-    print("\n".join(["", *failed(entries, style), *skipped(entries, style), *verdict]))
+    print("\n".join(["", *skipped(entries, style), *verdict]))
     sys.stdout.flush()
     for problem in problems:
         print(f"groundspeed: {problem}", file=sys.stderr)
