@@ -60,7 +60,7 @@ def _kernels(module: ModuleType) -> list[list[Any]]:
     """The Triton kernels among a module's globals, as chains; plain Python functions do not count."""
     found = []
     for value in list(vars(module).values()):
-        if type(value).__module__.startswith("triton.runtime"):
+        if type(value).__module__.startswith("triton.runtime") and hasattr(value, "fn"):  # a Config has none
             found.append(_chain(value))
     return found
 

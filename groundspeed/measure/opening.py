@@ -25,10 +25,11 @@ Tell = Callable[[str], None]
 def open_all(job: Job, tree: Tree, loading: Tell) -> dict[str, Contender | Fault]:
     """Every implementation of the job, or why it has none. ``loading`` is called with each name before its turn.
 
-    CUDA files are compiled first, side by side: one after the other they would cost most of a run.
+    CUDA files are compiled first, side by side: one after the other they would cost most of a run. Meanwhile
+    ``loading`` is called without a name at each that is done.
     """
     entries = _entries(job, tree)
-    broken = _build(job.device, [entry for entry in entries if entry[0] not in job.excluded])
+    broken = _build(job.device, [entry for entry in entries if entry[0] not in job.excluded], lambda: loading(""))
     opened: dict[str, Contender | Fault] = {}
     for label, own_tree, implementation in entries:
         loading(label)
@@ -78,7 +79,7 @@ def _loaded(device: str, tree: Tree, implementation: Implementation, label: str)
     return Fault("incorrect", f"its import changes {', '.join(changed)}, which is not its alone")
 
 
-def _build(device: str, entries: Sequence[Entry]) -> dict[str, str]:
+def _build(device: str, entries: Sequence[Entry], beat: Callable[[], None]) -> dict[str, str]:
     """Compile every CUDA file; returns the compiler's complaint by label."""
     sources = [(label, tree.root, one.cuda_source) for label, tree, one in entries if one.cuda_source]
     if device != "cuda" or not sources:
@@ -87,7 +88,9 @@ def _build(device: str, entries: Sequence[Entry]) -> dict[str, str]:
         toolchain = find_toolchain("{}.{}".format(*torch.cuda.get_device_capability()))
     except UserError as error:
         return {label: str(error) for label, _, _ in sources}
+    beat()
     built: dict[Path, Extension | BuildError] = {}
     for root in {root for _, root, _ in sources}:
-        built |= build_all(root, [source for _, of, source in sources if of == root], toolchain)
+        own = [source for _, of, source in sources if of == root]
+        built |= build_all(root, own, toolchain, done=lambda source: beat())
     return {label: str(built[source]) for label, _, source in sources if isinstance(built[source], BuildError)}

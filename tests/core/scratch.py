@@ -43,11 +43,21 @@ ADD = '"""An addition instead."""\n\n\ndef prepare(x):\n    return lambda: x + x
 
 
 def calls(body: str) -> str:
-    """An implementation that is right, and on its n-th call (``n`` counts from 1) first does what ``body`` says."""
+    """An implementation that is right, and on its n-th call (``n`` counts from 1) first does what ``body`` says.
+
+    Call 1 is prepare's own, 2 the referee's first. ``within("collect")`` tells a timed round, by the timer's function.
+    """
     return f'''"""Does something else on some call."""
 
 import ctypes, os, signal, sys, time
 import torch
+
+
+def within(function):
+    frame = sys._getframe()
+    while frame is not None and frame.f_code.co_name != function:
+        frame = frame.f_back
+    return frame is not None
 
 
 def prepare(x):

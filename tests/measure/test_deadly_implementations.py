@@ -10,7 +10,6 @@ from groundspeed.tree import Tree
 from tests.core.scratch import ADD, SPEC, calls, job, make_tree, rows_by_name, sweep
 
 SEGFAULT = "ctypes.string_at(0)"
-_TIMED = 5 + 2 + 15  # calls before the timed rounds: prepare's and the referee's, then those for the host's cost
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +20,7 @@ def deadly(tmp_path_factory):
         "torch_crash_import": "import ctypes\nctypes.string_at(0)\n",
         "torch_crash_prepare": f"import ctypes\n\n\ndef prepare(x):\n    {SEGFAULT}\n",
         "torch_crash_check": calls(f"if n == 2: print('last words'); {SEGFAULT}"),
-        "torch_crash_time": calls(f"if n > {_TIMED}: {SEGFAULT}"),
+        "torch_crash_time": calls(f"if within('collect'): {SEGFAULT}"),
         "torch_exits": calls("if n == 3: os._exit(0)"),
         "torch_hang": calls("if n == 2: time.sleep(3600)"),
         "torch_killed": calls("if n == 2: os.kill(os.getpid(), signal.SIGKILL)"),
