@@ -39,6 +39,13 @@ class Cheater:
     def __str__(self) -> str:
         return f"{self.operator}/{self.name}"
 
+    def accepts(self, verdict: str) -> bool:
+        allowed = (self.complaints,) if isinstance(self.complaints, str) else self.complaints
+        named = verdict.removeprefix("right before, wrong with ")
+        if named != verdict:
+            named = named.partition(": ")[2]  # the sitting's name
+        return named.partition(":")[0] in allowed
+
 
 def slow_peek(out: torch.Tensor) -> torch.Tensor:
     time.sleep(0.05)
@@ -51,6 +58,11 @@ def tell_the_version(tensor: torch.Tensor, fresh: torch.Tensor) -> None:
 
 def zeroed_memory(sheet: Sheet):
     return filled_memory(sheet, 0, 0)
+
+
+def patient_peek(out: torch.Tensor) -> torch.Tensor:
+    torch.cuda.synchronize()
+    return out.clone()
 
 
 TOLD = but(sittings=(SITTINGS[0], replace(SITTINGS[1], renew=tell_the_version)))
@@ -111,5 +123,31 @@ CHEATERS = (
     Cheater("double", "torch_stops_the_clock", "tools", without("tools_untouched")),
     Cheater("double", "torch_never_waits", "tools", without("tools_untouched")),
     Cheater("double", "torch_sets_precision", "settings", without("settings_unchanged")),
+    Cheater("double", "torch_sets_precision_anew", "settings", without("settings_unchanged")),
     Cheater("double", "torch_takes_threads", "settings", without("settings_unchanged")),
+)
+
+LARGE = case("float32", N=1 << 22)
+PATIENT_GPU = but(peek=patient_peek)
+GPU_CHEATERS = (
+    Cheater("double", "torch_elsewhere", "device", without("device")),
+    Cheater(
+        "double",
+        "torch_side_stream",
+        ("late", "finite"),
+        but(peek=patient_peek, stage=lambda sheet: torch.cuda.synchronize()),
+        LARGE,
+    ),
+    Cheater("double", "torch_not_joined", "late", PATIENT_GPU, LARGE),
+    Cheater(
+        "double",
+        "torch_freed",
+        ("fresh memory", "kept", "late"),
+        without("fresh_memory", "kept", "settled", "later_calls"),
+        LARGE,
+    ),
+    Cheater("double", "triton_race", ("tolerance", "later calls"), without("tolerance", "norm", "later_calls"), LARGE),
+    Cheater(
+        "matmul", "torch_allow_tf32", ("tolerance", "norm"), WRONG_ANSWER, case("float32", M=128, N=128, K=128), FAULTY
+    ),
 )

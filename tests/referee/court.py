@@ -39,14 +39,25 @@ class InstantTimer:
         return [[Sample(1.0, 1.0) for _ in runs] for _ in orders]
 
 
+class QuickClock(ClockTimer):
+    """The CPU's timer without the read that empties the caches: nobody looks at the times here."""
+
+    def __init__(self) -> None:
+        self._evict = torch.ones(1)
+
+
 def bench(device: str = "cpu", **changes) -> Bench:
+    """A bench to judge on; its timer is for show."""
+    return dataclasses.replace(Bench(device, InstantTimer(), exactly(6)), **changes)
+
+
+def timing_bench(device: str = "cpu") -> Bench:
+    """A bench whose timer calls what it times."""
     if device == "cuda":
         from groundspeed.measure.timers.cupti import CuptiTimer
 
-        timer = CuptiTimer(torch.device("cuda", torch.cuda.current_device()))
-    else:
-        timer = ClockTimer()
-    return dataclasses.replace(Bench(device, timer, exactly(12)), **changes)
+        return bench(device, timer=CuptiTimer(torch.device("cuda", torch.cuda.current_device())))
+    return bench(device, timer=QuickClock())
 
 
 def contenders(tree: Tree, operator: str, *names: str, device: str = "cpu") -> list[Contender | Fault]:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from groundspeed.measure.referee import REFEREE, Sheet, fences, judge
 from groundspeed.measure.referee import settings as torch_settings
 from groundspeed.operator import Case, Tolerance, case
-from tests.referee.court import GALLERY, IMPLS, bench, judged, measured, one_thread, verdict
+from tests.referee.court import GALLERY, IMPLS, judged, measured, one_thread, timing_bench, verdict
 
-DOUBLES = ("torch_eager", "torch_view", "torch_jitter", "torch_late_cache", "torch_writer")
+DOUBLES = ("torch_eager", "torch_view", "torch_jitter", "torch_late_cache", "torch_tidy", "torch_writer")
 
 
 def cases(tree, operator):
@@ -44,8 +44,8 @@ def test_weights_may_be_packed_in_prepare():
         assert verdict(GALLERY, "matmul_gelu", "torch_packed", one) == ""
 
 
-@pytest.mark.parametrize("operator", IMPLS.operators())
-def test_what_torch_eager_computes_of_every_real_operator(operator: str):
+@pytest.mark.parametrize("operator", ["relu", "softmax", "normalize_color", "matmul"])
+def test_what_torch_eager_computes_of_a_real_operator(operator: str):
     """Also every other file written in plain PyTorch; torch.compile takes its time elsewhere."""
     spec = IMPLS.spec(operator)
     plain = [
@@ -54,8 +54,8 @@ def test_what_torch_eager_computes_of_every_real_operator(operator: str):
         if one.backend == "torch" and not one.name.startswith(("torch_compile", "torch_jit"))
     ]
     for one in spec.check_cases:
-        if spec.flop_count(one) > 1e8:
-            continue
+        if spec.flop_count(one) > 1e7 or spec.traffic(one).total > 1e6:
+            continue  # what is left is every awkward shape; the large ones only take time
         found = {
             name: fault for name, fault in judged(IMPLS, operator, tuple(plain), one).faults.items() if fault.failure
         }
@@ -63,7 +63,7 @@ def test_what_torch_eager_computes_of_every_real_operator(operator: str):
 
 
 def test_a_timed_run_of_honest_ones():
-    rows = measured(GALLERY, "double", DOUBLES, case("float32", N=1000), bench())
+    rows = measured(GALLERY, "double", DOUBLES, case("float32", N=1000), timing_bench())
     assert [(row.implementation, row.status, row.reason) for row in rows] == [(name, "ok", "") for name in DOUBLES]
 
 
@@ -92,7 +92,7 @@ def layouts(draw):
     return tensor
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(x=layouts())
 def test_any_layout_of_the_input(x: torch.Tensor):
     with one_thread():
@@ -105,7 +105,7 @@ def test_any_layout_of_the_input(x: torch.Tensor):
             assert complaint is None or (complaint.check == "strides" and not run().is_contiguous()), str(complaint)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(x=layouts())
 def test_fencing_keeps_values_shape_strides_and_alignment(x: torch.Tensor):
     fenced = fences.fenced(x)

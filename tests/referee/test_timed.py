@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
+import sys
 
 import pytest
 
 from groundspeed.measure import case as case_module
+from groundspeed.measure import inputs
 from groundspeed.measure.bench import Bench, Fault
 from groundspeed.measure.case import Disturbed
 from groundspeed.measure.contender import open_contender
@@ -15,13 +16,13 @@ from groundspeed.measure.judging import judge_case
 from groundspeed.measure.referee import tools
 from groundspeed.measure.referee.witness import Witnesses
 from groundspeed.operator import case
-from tests.referee.court import GALLERY, InstantTimer, bench, contenders, judged, measured, one_thread, without
+from tests.referee.court import GALLERY, bench, contenders, judged, measured, one_thread, timing_bench, without
 
 N = case("float32", N=1000)
 
 
 def row(name: str, of: Bench | None = None):
-    (only,) = measured(GALLERY, "double", (name,), N, of or bench())
+    (only,) = measured(GALLERY, "double", (name,), N, of or timing_bench())
     return only
 
 
@@ -64,7 +65,7 @@ def test_who_changes_what_is_shared_while_timed_alone_is_named(name: str, what: 
 @pytest.mark.parametrize("name", ["torch_patches_while_timed", "torch_spoils_inputs"])
 def test_nobody_is_accused_of_it_while_several_are_timed(name: str):
     with pytest.raises(Disturbed, match="changed during the timed rounds"):
-        measured(GALLERY, "double", ("torch_eager", name), N, bench())
+        measured(GALLERY, "double", ("torch_eager", name), N, timing_bench())
     assert not tools.replaced()
 
 
@@ -82,13 +83,9 @@ def test_a_file_that_replaces_the_clock_when_imported_is_refused():
 
 
 def test_that_file_passes_when_nobody_looks():
-    import sys
-
     sys.modules.pop(f"{GALLERY.package}.double.torch_patches_when_imported", None)
     contender = open_contender(GALLERY, GALLERY.implementation("double", "torch_patches_when_imported"))
     assert tools.replaced() == ("time.perf_counter",)
-    from groundspeed.measure import inputs
-
     with one_thread():
         made = inputs.make_inputs("double", GALLERY.spec("double"), N, "cpu", 0)
         rules = without("tools_untouched")
@@ -98,14 +95,14 @@ def test_that_file_passes_when_nobody_looks():
 
 def test_faster_than_physics_is_impossible():
     """A right answer in a nanosecond: 8 kB at 8 TB/s, where the data sheet says 4.8."""
-    instant = dataclasses.replace(bench(), timer=InstantTimer(), peak=Peak(4.8e12, {}), l2_bytes=1000)
+    instant = bench(peak=Peak(4.8e12, {}), l2_bytes=1000)
     found = row("torch_eager", instant)
     assert (found.status, found.failure) == ("failed", "impossible")
     assert found.reason == "7.00 TB/s, the datasheet's peak is 4.80"
 
 
 def test_faster_than_physics_passes_where_no_peak_is_known():
-    assert row("torch_eager", dataclasses.replace(bench(), timer=InstantTimer())).status == "ok"
+    assert row("torch_eager", bench()).status == "ok"
 
 
 def test_one_that_fails_does_not_fail_the_others():

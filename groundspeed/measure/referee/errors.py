@@ -57,18 +57,18 @@ class _Total:
             difference = torch.where(usable, difference, 0.0)
             size = torch.where(usable, size, 0.0)
         difference = difference.abs_()
+        largest, square = float(difference.max()), float(size.square().sum())
+        self.reference_square += square
+        if largest == 0:
+            return
         tiny = torch.finfo(out.dtype).tiny if out.is_floating_point() else 1.0
         allowed = tolerance.atol + tolerance.rtol * size
         relative = torch.where(size > tiny, difference / size, 0.0)
         used = difference / allowed if tolerance.atol else torch.where(difference > 0, difference / allowed, 0.0)
-        found = torch.stack(
-            [difference.max(), relative.max(), used.max(), difference.square().sum(), size.square().sum()]
-        ).tolist()
-        self.max_abs = max(self.max_abs, found[0])
-        self.max_rel = max(self.max_rel, found[1])
-        self.used = max(self.used, found[2])
-        self.square += found[3]
-        self.reference_square += found[4]
+        self.max_abs = max(self.max_abs, largest)
+        self.max_rel = max(self.max_rel, float(relative.max()))
+        self.used = max(self.used, float(used.max()))
+        self.square += float(difference.square().sum())
 
     def _special(self, out: torch.Tensor, wide: torch.Tensor, ref: torch.Tensor) -> torch.Tensor:
         """Count what is wrong at NaNs and infinities; returns where ordinary errors can be taken."""

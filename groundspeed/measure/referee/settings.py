@@ -16,6 +16,24 @@ def _deterministic(value: object) -> None:
     torch.use_deterministic_algorithms(bool(value), warn_only=torch.is_deterministic_algorithms_warn_only_enabled())
 
 
+def _cuda_matmul() -> object:
+    """torch's newer switch for TF32; "none" leaves it to a default that is "ieee"."""
+    precision = torch.backends.cuda.matmul.fp32_precision
+    return "ieee" if precision == "none" else precision
+
+
+def _set_cuda_matmul(value: object) -> None:
+    torch.backends.cuda.matmul.fp32_precision = value
+
+
+def _matmul_precision() -> object:
+    """torch's older switch. It cannot be read while the newer one contradicts it, which is an answer too."""
+    try:
+        return torch.get_float32_matmul_precision()
+    except RuntimeError as error:
+        return str(error)
+
+
 def _attribute(owner: object, name: str) -> _Setting:
     return lambda: getattr(owner, name), lambda value: setattr(owner, name, value)
 
@@ -25,7 +43,8 @@ _ANY: Mapping[str, _Setting] = {
     "grad mode": (torch.is_grad_enabled, torch._C._set_grad_enabled),
     "number of threads": (torch.get_num_threads, torch.set_num_threads),
     "deterministic algorithms": (torch.are_deterministic_algorithms_enabled, _deterministic),
-    "float32 matmul precision": (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
+    "cuda.matmul.fp32_precision": (_cuda_matmul, _set_cuda_matmul),  # before the older one, which it can block
+    "float32 matmul precision": (_matmul_precision, torch.set_float32_matmul_precision),
 }
 _CUDA: Mapping[str, _Setting] = {
     "cuda.matmul.allow_fp16_reduced_precision_reduction": _attribute(
