@@ -64,48 +64,44 @@ _INDEX = """<!DOCTYPE html>
 
 
 def _layout(base: str) -> html.Div:
-    return html.Div(
-        [
-            html.A("Skip to the content", href="#main", className="skip"),
-            dcc.Store(id="query"),
-            dcc.Store(id="revision"),
-            dcc.Store(id="sink"),
-            html.Header(id="header"),
-            html.Div(id="filters"),
-            html.Main(html.P("Reading results …", className="note"), id="main", tabIndex="-1"),
-            html.Footer(id="footer"),
-            html.Div(id="say", role="status", **{"aria-live": "polite"}),
-        ],
-        **{"data-base": base},
-    )
+    parts = [
+        html.A("Skip to the content", href="#main", className="skip"),
+        *(dcc.Store(id=name) for name in ("query", "revision", "view", "sink")),
+        html.Header(id="header"),
+        html.Div(id="filters"),
+        html.Main(html.P("Reading results …", className="note"), id="main", tabIndex="-1"),
+        html.Footer(id="footer"),
+        html.Div(id="say", role="status", **{"aria-live": "polite"}),
+    ]
+    return html.Div(parts, **{"data-base": base})
 
 
 def _register(app: dash.Dash, library: Library, base: str, repository: Path) -> None:
     app.clientside_callback(ClientsideFunction("gs", "start"), Output("query", "data"), Input("query", "id"))
     app.clientside_callback(
+        ClientsideFunction("gs", "show"), Output("sink", "data"), Input("view", "data"), prevent_initial_call=True
+    )
+    app.clientside_callback(
         ClientsideFunction("gs", "follow"),
-        Output("sink", "data"),
+        Output("sink", "data", allow_duplicate=True),
         Input({"chart": ALL}, "clickData"),
         prevent_initial_call=True,
     )
 
-    @app.callback(
-        Output("header", "children"),
-        Output("filters", "children"),
-        Output("main", "children"),
-        Output("footer", "children"),
-        Input("query", "data"),
-        Input("revision", "data"),
-    )
+    @app.callback(Output("view", "data"), Input("query", "data"), Input("revision", "data"))
     def draw(query: dict[str, str] | None, _revision: str | None) -> Any:
         if query is None:
-            return no_update, no_update, no_update, no_update
+            return no_update
         return draw_view(library, parse_state(query["path"], query["search"], base), repository)
 
 
-def draw_view(library: Library, state: State, repository: Path) -> tuple[Any, Any, Any, Any]:
-    """Header, filter bar, content and footer of a view. A page that fails says so and leaves the shell usable."""
+def draw_view(library: Library, state: State, repository: Path) -> dict[str, Any]:
+    """The title, the revision shown, and what stands in each place of the layout.
+
+    A page that fails says so and leaves the shell usable.
+    """
     frames = library.current()
+    revision = frames.revision  # before drawing: what gets ready meanwhile is news to the page
     page = PAGES.get(state.page)
     view = resolve(state, frames)
     if page is None:
@@ -114,8 +110,16 @@ def draw_view(library: Library, state: State, repository: Path) -> tuple[Any, An
         content = _no_results(frames.snapshot.results, frames.snapshot.problems.height, state)
     else:
         content = _content(page, state, view, frames, repository)
-    names = [html.P(note, className="notice", role="alert") for note in (view.notes if view else ())]
-    return header(state, view, page), filters(page, view), [*names, content], footer(frames, view)
+    notes = [html.P(note, className="notice", role="alert") for note in (view.notes if view else ())]
+    subject = state.get("operator") or (view.machine if view else "")
+    title = " · ".join(part for part in (page.title if page else "", subject, "groundspeed") if part)
+    places = {
+        "header": header(state, view, page),
+        "filters": filters(page, view),
+        "main": [*notes, content],
+        "footer": footer(frames, view),
+    }
+    return {"title": title, "places": places, "revision": revision}
 
 
 def _content(page: Page, state: State, view: Any, frames: Any, repository: Path) -> Any:

@@ -35,6 +35,11 @@ class Frames:
             kept: T = self._made.setdefault(key, value)
         return kept
 
+    @property
+    def revision(self) -> str:
+        """A word that differs whenever a page over these frames would."""
+        return f"{self.snapshot.version} {self.made}"
+
     def later(self, key: Hashable, make: Callable[[], T]) -> T | None:
         """The value made under ``key``, or None while another thread makes it; ``made`` counts what got ready so."""
         with self._lock:
@@ -120,5 +125,4 @@ class Library:
     def refresh(self) -> str:
         """Look for new results; a word that differs whenever a page would."""
         self._store.refresh()
-        frames = self.current()
-        return f"{frames.snapshot.version} {frames.made}"
+        return self.current().revision

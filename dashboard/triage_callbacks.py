@@ -18,6 +18,7 @@ def register(app: dash.Dash, results: Path) -> None:
 
     @app.callback(
         Output("triage-answer", "children"),
+        Output("triage-note", "value"),
         Output("revision", "data"),
         Input("triage-save", "n_clicks"),
         Argument("triage-state", "value"),
@@ -28,9 +29,9 @@ def register(app: dash.Dash, results: Path) -> None:
     )
     def save(clicks: int | None, state: str, note: str | None, who: str | None, change: dict[str, str]) -> Any:
         if not clicks:
-            return no_update, no_update
+            return no_update, no_update, no_update
         try:
             event = triage.append(results, change["key"], state, note or "", who or "", change["about"])
         except (UserError, OSError) as error:
-            return f"Not saved: {error}", no_update
-        return f"Saved: {event.state}.", f"triage {event.when}"
+            return f"Not saved: {error}", no_update, no_update
+        return f"Saved: {event.state}.", "", f"triage {event.when}"

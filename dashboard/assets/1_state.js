@@ -122,9 +122,5 @@
       }
       return clientside.no_update;
     },
-    title: function (title) {
-      document.title = title || "groundspeed";
-      return clientside.no_update;
-    },
   };
 })();

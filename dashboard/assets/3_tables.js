@@ -76,9 +76,10 @@
   }
 
   window.gs.mount("data-table", function (host, data) {
-    const kept = host.gsView || { sort: data.sort ? data.sort[0] : -1, direction: data.sort ? data.sort[1] : 1,
+    const kept = host.gsName === data.name && host.gsView || { sort: data.sort ? data.sort[0] : -1, direction: data.sort ? data.sort[1] : 1,
       query: "", shown: PORTION };
     host.gsView = kept;
+    host.gsName = data.name;
     const columns = data.columns;
 
     const input = element("input", { type: "search", placeholder: "Filter: words, speedup>2, time<9us", "aria-label":

@@ -6,7 +6,7 @@
     return;
   }
   const PERIOD = 1000;
-  let known = null;
+  let told = null;
   let failures = 0;
 
   async function ask() {
@@ -24,11 +24,13 @@
       }
       failures = 0;
       document.body.classList.remove("disconnected");
-      if (known !== null && revision !== known) {
+      if (window.gs.revision && revision !== window.gs.revision && revision !== told) {
+        told = revision; /* once, though the answer takes longer than a period */
         window.dash_clientside.set_props("revision", { data: revision });
-        window.gs.say("New results are shown.");
+        if (revision.split(" ")[0] !== window.gs.revision.split(" ")[0]) {
+          window.gs.say("New results are shown.");
+        }
       }
-      known = revision;
     } catch (error) {
       failures += 1;
       if (failures === 3) {

@@ -68,7 +68,7 @@ def _tick(value: float, unit: str) -> str:
 
 
 def layout(x: dict[str, Any], y: dict[str, Any], height: int = 420, **more: Any) -> dict[str, Any]:
-    """The look every chart shares. Zoom and hidden traces outlast a refresh (``uirevision``)."""
+    """The look every chart shares. assets/7_patch.js adds the ``uirevision`` that keeps a zoom over refreshes."""
     return {
         "xaxis": x,
         "yaxis": y,
@@ -80,7 +80,6 @@ def layout(x: dict[str, Any], y: dict[str, Any], height: int = 420, **more: Any)
         "hoverlabel": {"align": "left", "font": {"family": "system-ui, sans-serif", "size": 12}},
         "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.01, "x": 0, "font": {"size": 12}},
         "hovermode": "closest",
-        "uirevision": "keep",
         "dragmode": "zoom",
         **more,
     }
@@ -101,7 +100,9 @@ def chart(name: str, title: str, figure: Figure, twin: html.Div, note: str = "")
         [
             html.Figcaption([html.H2(title), html.P(note, className="note") if note else None]),
             html.Div(
-                graph, role="img", **{"aria-label": f"{title}: chart of {points} points; the table below has the same"}
+                graph,
+                role="group",
+                **{"aria-label": f"{title}: chart of {points} points; the table below it has the same"},
             ),
             html.Details([html.Summary("Table and CSV"), twin], id=f"twin-{name}"),
         ],

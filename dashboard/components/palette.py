@@ -68,7 +68,7 @@ def speedup_colour(log2_ratio: float, limit: float = 3.0, dark: bool = False) ->
     low = min(int(position), len(steps) - 2)
     share = position - low
     red, green, blue = (round(a + (b - a) * share) for a, b in zip(steps[low], steps[low + 1], strict=True))
-    return f"rgb({red},{green},{blue})", "#ffffff" if _luminance(red, green, blue) < 0.179 else "#111111"
+    return f"rgb({red},{green},{blue})", "#ffffff" if _luminance(red, green, blue) < 0.179 else "#000000"
 
 
 def _luminance(*channels: int) -> float:

@@ -95,6 +95,7 @@
       }
     }
     main.replaceChildren(template.content.cloneNode(true));
+    main.dataset.view = template.id;
     menu(template);
     document.title = template.dataset.title + " · groundspeed";
     main.querySelectorAll("[data-figure]").forEach(draw);
