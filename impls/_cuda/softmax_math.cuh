@@ -31,21 +31,26 @@ __device__ __forceinline__ float rescale(float from, float to) {
   return from == -CUDART_INF_F ? 0.0f : fast_exp(from - to);
 }
 
-// Replaces x by exp(x - m) with m the warp's maximum, and returns the warp's partial in every lane.
+// Replaces x by exp(x - m) with m the warp's maximum, and returns the warp's partial in every lane. Four chains of
+// maxima and of sums, because one of up to 128 dependent operations would leave a warp waiting for itself.
 template <int kElements>
 __device__ __forceinline__ SoftmaxPartial warp_exponentials(float (&values)[kElements]) {
-  float maximum = values[0];
+  constexpr int kChains = 4;
+  static_assert(kElements % kChains == 0);
+  float maxima[kChains];
 #pragma unroll
-  for (int i = 1; i < kElements; ++i) maximum = fmaxf(maximum, values[i]);
-  maximum = warp_max(maximum);
+  for (int i = 0; i < kElements; ++i) {
+    maxima[i % kChains] = i < kChains ? values[i] : fmaxf(maxima[i % kChains], values[i]);
+  }
+  const float maximum = warp_max(fmaxf(fmaxf(maxima[0], maxima[1]), fmaxf(maxima[2], maxima[3])));
   const float shift = safe_shift(maximum);
-  float sum = 0.0f;
+  float sums[kChains] = {};
 #pragma unroll
   for (int i = 0; i < kElements; ++i) {
     values[i] = fast_exp(values[i] - shift);
-    sum += values[i];
+    sums[i % kChains] += values[i];
   }
-  return {maximum, warp_sum(sum)};
+  return {maximum, warp_sum((sums[0] + sums[1]) + (sums[2] + sums[3]))};
 }
 
 // Merges one partial a lane over a warp.
