@@ -3,7 +3,8 @@
 # make gpu-test                                      the tests that need a GPU
 # make dash [PORT=8050]                              the dashboard
 # make gate [BASE=origin/main]                       judge the working tree against BASE
-# make table                                         write README's speed table anew from results/
+# make table                                         the speedup table of the newest results again
+# make readme                                        write README's speed table anew from results/
 PYTHON ?= python3
 VENV ?= .venv
 TIER ?= small
@@ -16,7 +17,7 @@ PYTEST_ARGS ?=
 # The environment's interpreter; $(1) are the extras to install. It is instant when nothing changed.
 environment = $(PYTHON) tools/environment.py --venv $(VENV) --cuda $(CUDA) --extras "$(1)"
 
-.PHONY: bench test gpu-test dash gate table chromium clean
+.PHONY: bench test gpu-test dash gate table readme chromium clean
 
 bench:
 	@python=$$($(call environment,)) && $$python -m groundspeed run --tier $(TIER) $(if $(ONLY),--only $(ONLY))
@@ -34,6 +35,9 @@ gate:
 	@python=$$($(call environment,)) && $$python -m groundspeed gate --base $(BASE)
 
 table:
+	@python=$$($(call environment,)) && $$python -m groundspeed table
+
+readme:
 	@python=$$($(call environment,)) && $$python -m groundspeed table --readme
 
 chromium:

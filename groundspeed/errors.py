@@ -2,4 +2,4 @@
 
 
 class UserError(Exception):
-    """Something the user typed, wrote or lacks. The message says what was expected, what was found, what to type next."""
+    """Something the user typed, wrote or lacks: the message says what was expected, what was found, what to type."""

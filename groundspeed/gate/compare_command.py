@@ -2,7 +2,7 @@
 
 groundspeed compare main HEAD
 groundspeed compare nvidia-a100:main nvidia-h200:main
-groundspeed compare before.json after.json        asv's or pytest-benchmark's files
+groundspeed compare before.json after.json   asv's or pytest-benchmark's files
 
 Stored results come from different processes: for a verdict on a change, groundspeed gate is far surer.
 Exit status: 0 compared, 1 with --fail when something regressed or broke, 2 nothing could be compared.

@@ -1,9 +1,9 @@
 """Judge a change: base and head side by side on one device, in fresh processes that run both.
 
-groundspeed gate --base main                 what the worktree changes since it left main
-groundspeed gate --base main --head topic    the same of a branch
-groundspeed gate --base main --list          what would be measured, and why
-groundspeed gate --aa --all --save-noise     a revision with itself: false alarms and noise floors
+groundspeed gate --base main               what the worktree changes since then
+groundspeed gate --base main --head topic  the same of a branch
+groundspeed gate --base main --list        what would be measured, and why
+groundspeed gate --aa --all --save-noise   a revision with itself: noise floors
 
 Exit status: 0 pass, 1 regressed (or broken, or removed), 2 could not measure or wrong use.
 Policy: [tool.groundspeed.gate] of base's pyproject.toml. docs/gating.md tells the rest.
