@@ -3,6 +3,7 @@
 # make gpu-test                                      the tests that need a GPU
 # make dash [PORT=8050]                              the dashboard
 # make gate [BASE=origin/main]                       judge the working tree against BASE
+# make soak-gate [RUNS=10]                           the gate on identical code, again and again: docs/gating.md
 # make table                                         the speedup table of the newest results again
 # make readme                                        write README's speed table anew from results/
 PYTHON ?= python3
@@ -11,13 +12,14 @@ TIER ?= small
 ONLY ?=
 BASE ?= origin/main
 PORT ?= 8050
+RUNS ?= 10
 CUDA ?= cuda
 PYTEST_ARGS ?=
 
 # The environment's interpreter; $(1) are the extras to install. It is instant when nothing changed.
 environment = $(PYTHON) tools/environment.py --venv $(VENV) --cuda $(CUDA) --extras "$(1)"
 
-.PHONY: bench test gpu-test dash gate table readme chromium clean
+.PHONY: bench test gpu-test dash gate soak-gate table readme chromium clean
 
 bench:
 	@python=$$($(call environment,)) && $$python -m groundspeed run --tier $(TIER) $(if $(ONLY),--only $(ONLY))
@@ -33,6 +35,9 @@ dash:
 
 gate:
 	@python=$$($(call environment,)) && $$python -m groundspeed gate --base $(BASE)
+
+soak-gate:
+	@python=$$($(call environment,)) && $$python -m groundspeed.gate.soak --runs $(RUNS)
 
 table:
 	@python=$$($(call environment,)) && $$python -m groundspeed table
