@@ -2,10 +2,10 @@
 //
 // Compute-bound: 2·M·N·K FLOPs. cuda_mma spends instructions and registers on addresses, ldmatrix and fragments; here
 // the tensor memory accelerator fetches boxes of A and B, wgmma reads them where they lie, and operands never pass
-// through registers. A block owns 128 × 256 elements of C (64 ×
-// 256 a warpgroup, 128 float32 registers a thread) and four slices of 64 along K, 192 KiB; blocks stay and take one tile
-// after another, so the slices of the next tile arrive while this one is written. Small products use 128 × 64 tiles.
-// The accelerator wants rows in multiples of 16 bytes (cuda_wgmma.py says so). Predicted: about 85 % of cuBLAS at 4096³.
+// through registers. A block owns 128 × 256 elements of C (64 × 256 a warpgroup, 128 float32 registers a thread) and
+// four slices of 64 along K, 192 KiB; blocks stay and take one tile after another, so the slices of the next tile
+// arrive while this one is written. Small products use 128 × 64 tiles. The accelerator wants rows in multiples of 16
+// bytes (cuda_wgmma.py says so). Predicted: about 85 % of cuBLAS at 4096³.
 #include "../_cuda/float_pack.cuh"
 #include "../_cuda/fragment_store.cuh"
 #include "../_cuda/hopper_copy.cuh"

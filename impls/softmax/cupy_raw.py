@@ -66,7 +66,9 @@ KERNELS = {"float32": "softmax_rows<float>", "float16": "softmax_rows<__half>"}
 
 
 def unsupported(dtype: str, M: int, N: int, layout: str = "contiguous") -> str | None:
-    return "CuPy has no bfloat16 arrays" if dtype == "bfloat16" else None
+    if dtype == "bfloat16":
+        return "CuPy has no bfloat16 arrays of its own (from 14 on, only through the package ml_dtypes)"
+    return None
 
 
 def prepare(x: Any) -> Callable[[], Any]:
