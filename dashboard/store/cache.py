@@ -1,7 +1,7 @@
 """The columnar cache on disk: an index of what was read, and chunks of rows. Safe to delete at any time.
 
     results/.cache/store-<version>/index.json
-    results/.cache/store-<version>/<chunk>.measurements.arrow, <chunk>.runs.arrow
+    results/.cache/store-<version>/<chunk>.measurements.arrow, <chunk>.runs.arrow, <chunk>.newest.arrow
 
 The version covers the schema and polars. Where the results folder cannot be written, a temporary folder serves for the
 life of the process.
@@ -58,12 +58,7 @@ class Cache:
         for path, entry in index.files.items():
             if entry.chunk:
                 sources.setdefault(entry.chunk, set()).add(path)
-        found = {}
-        for name, wanted in sources.items():
-            try:
-                found[name] = chunks.load(self.folder, name).keep(wanted)
-            except (OSError, pl.exceptions.PolarsError):
-                continue  # its files are read again
+        found = {name: chunk.keep(sources[name]) for name, chunk in chunks.load(self.folder, sources).items()}
         files = {path: entry for path, entry in index.files.items() if not entry.chunk or entry.chunk in found}
         return Index(files, index.benchmarks, index.machines), found
 

@@ -10,21 +10,35 @@ import contextlib
 import os
 import uuid
 from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
+from dashboard.store.queries import newest_rows
 from dashboard.store.schema import MEASUREMENTS, RUNS, empty
+
+_LOADERS = 2
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """``name`` is unique for all time and names its files in the cache."""
+    """``name`` is unique for all time and names its files in the cache.
+
+    ``newest`` holds the positions of the newest row of every series in it (column "row"): found once, when the chunk
+    is made, it spares every start the grouping of all rows.
+    """
 
     name: str
     measurements: pl.DataFrame
     runs: pl.DataFrame
+    newest: pl.DataFrame
+
+    @property
+    def latest(self) -> pl.DataFrame:
+        """The newest row of every series."""
+        return self.measurements[self.newest["row"]]
 
     @property
     def sources(self) -> frozenset[str]:
@@ -36,11 +50,12 @@ class Chunk:
         if self.sources <= set(sources):
             return self
         kept = pl.col("source").is_in(sorted(sources))
-        return Chunk(self.name, self.measurements.filter(kept), self.runs.filter(kept))
+        return new_chunk(self.measurements.filter(kept), self.runs.filter(kept), self.name)
 
 
-def new_chunk(measurements: pl.DataFrame, runs: pl.DataFrame) -> Chunk:
-    return Chunk(uuid.uuid4().hex, measurements, runs)
+def new_chunk(measurements: pl.DataFrame, runs: pl.DataFrame, name: str = "") -> Chunk:
+    """A chunk of these rows; of a new name, unless it is what is left of an old one."""
+    return Chunk(name or uuid.uuid4().hex, measurements, runs, newest_rows(measurements).to_frame())
 
 
 def merge(chunks: Sequence[Chunk]) -> Chunk:
@@ -53,7 +68,7 @@ def merge(chunks: Sequence[Chunk]) -> Chunk:
 
 def save(folder: Path, chunk: Chunk) -> None:
     """Write a chunk's files, each whole or not at all. Raises OSError."""
-    for kind, frame in (("measurements", chunk.measurements), ("runs", chunk.runs)):
+    for kind, frame in _frames(chunk).items():
         path = folder / f"{chunk.name}.{kind}.arrow"
         temporary = folder / f".{path.name}.{os.getpid()}"
         try:
@@ -68,13 +83,27 @@ def save(folder: Path, chunk: Chunk) -> None:
             raise
 
 
-def load(folder: Path, name: str) -> Chunk:
-    """Read a chunk. Raises OSError or polars' errors when its files are gone or damaged."""
-    return Chunk(
-        name,
-        _load(folder / f"{name}.measurements.arrow", MEASUREMENTS),
-        _load(folder / f"{name}.runs.arrow", RUNS),
-    )
+def _frames(chunk: Chunk) -> dict[str, pl.DataFrame]:
+    return {"measurements": chunk.measurements, "runs": chunk.runs, "newest": chunk.newest}
+
+
+def load(folder: Path, names: Collection[str]) -> dict[str, Chunk]:
+    """Read chunks by name, several at once; those whose files are gone or damaged are left out."""
+    with ThreadPoolExecutor(_LOADERS) as pool:  # most of it is decompressing, outside Python
+        found = pool.map(lambda name: _load_one(folder, name), names)
+        return {chunk.name: chunk for chunk in found if chunk is not None}
+
+
+def _load_one(folder: Path, name: str) -> Chunk | None:
+    try:
+        return Chunk(
+            name,
+            _load(folder / f"{name}.measurements.arrow", MEASUREMENTS),
+            _load(folder / f"{name}.runs.arrow", RUNS),
+            _load(folder / f"{name}.newest.arrow", {"row": pl.UInt32()}),
+        )
+    except (OSError, pl.exceptions.PolarsError):
+        return None  # a cache may lose any file: the results are read again
 
 
 def _load(path: Path, schema: dict[str, pl.DataType]) -> pl.DataFrame:

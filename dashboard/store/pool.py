@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import msgspec
-import polars as pl
 
 from dashboard.store import chunks
 from dashboard.store.chunks import Chunk
@@ -32,19 +31,16 @@ def read_all(
     largest_first = sorted(files, key=lambda path: -files[path].size)
     shares = [largest_first[i::workers] for i in range(workers)]
     started = [_start(Job(str(results), str(folder), share, _paths(described))) for share in shares]
-    every, problems, saved = [], dict[str, str](), set()
+    every, problems, saved = list[Chunk](), dict[str, str](), set[str]()
     for process, share in zip(started, shares, strict=True):
         outcome = _finish(process)
-        try:
-            if outcome is None:
-                raise OSError("the worker ended early")
-            read = [chunks.load(folder, name) for name in outcome.chunks]
-        except (OSError, pl.exceptions.PolarsError):
+        loaded = chunks.load(folder, outcome.chunks) if outcome else {}
+        if outcome and len(loaded) == len(outcome.chunks):
+            read, bad = list(loaded.values()), outcome.problems
+            saved.update(loaded)
+        else:
             # Killed for memory, no space for its chunks: slower here, but nothing is lost.
             read, bad = _here(results, share, described)
-        else:
-            bad = outcome.problems
-            saved.update(outcome.chunks)
         every += read
         problems |= bad
     return every, problems, saved

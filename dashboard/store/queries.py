@@ -38,12 +38,17 @@ class Comparison:
 
 def latest(measurements: pl.DataFrame) -> pl.DataFrame:
     """The newest row of every series: by the commit's time (the start where there is none), then by the start."""
+    return measurements[newest_rows(measurements)]
+
+
+def newest_rows(measurements: pl.DataFrame) -> pl.Series:
+    """The positions, ascending, of the rows that ``latest`` takes."""
     marks = measurements.select(
         *SERIES, pl.coalesce("commit_time", "started").alias("at"), "started", "run_id"
     ).with_row_index("row")
     if marks.height > _AT_ONCE:
         marks = pl.concat([_newest(marks.slice(at, _AT_ONCE)) for at in range(0, marks.height, _AT_ONCE)])
-    return measurements[_newest(marks)["row"].sort()]
+    return _newest(marks)["row"].sort()
 
 
 def _newest(marks: pl.DataFrame) -> pl.DataFrame:

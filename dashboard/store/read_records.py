@@ -64,6 +64,10 @@ class _Line(msgspec.Struct, gc=False):
     tuned: str = ""
 
 
+_LABELS = (
+    *("implementation", "dtype", "status", "reason", "unstable", "timer"),
+    *("case_digest", "implementation_digest", "tuned"),
+)
 _line = msgspec.json.Decoder(_Line)
 _header = msgspec.json.Decoder(Header)
 _footer = msgspec.json.Decoder(Footer)
@@ -115,16 +119,17 @@ def _unpack(payload: bytes) -> bytes:
 
 def _parse(text: bytes) -> tuple[Header, list[_Line], dict[str, Summary], Footer]:
     """Header, measurements without their samples, summaries of the samples by quantity (in ns), footer."""
-    lines_and_end = text.split(b"\n")
-    if len(lines_and_end) < 3:
+    end = text.rfind(b"\n")
+    start, stop = text.find(b"\n", 0, end) + 1, text.rfind(b"\n", 0, end) + 1
+    if not start:
         raise Unreadable("holds no header and footer")
-    first, *middle, last, _ = lines_and_end
+    first, last = text[: start - 1], text[stop:end]
     try:
         schema = msgspec.json.decode(first).get("schema", SCHEMA)
         if schema != SCHEMA:
             raise Unreadable(f"schema {schema}, this groundspeed reads {SCHEMA}: upgrade groundspeed")
         header, footer = _header.decode(first), _footer.decode(last)
-        lines, summaries = _measurements(middle)
+        lines, summaries = _measurements(text, start, stop)
     except (msgspec.DecodeError, AttributeError, UnicodeDecodeError, RecursionError) as error:
         raise Unreadable(f"is not a whole record: {error}") from error
     if footer.end != len(lines):
@@ -132,14 +137,20 @@ def _parse(text: bytes) -> tuple[Header, list[_Line], dict[str, Summary], Footer
     return header, lines, summaries, footer
 
 
-def _measurements(texts: list[bytes]) -> tuple[list[_Line], dict[str, Summary]]:
-    """Decode line by line: the float objects of one line are packed and freed before those of the next are made."""
+def _measurements(text: bytes, start: int, stop: int) -> tuple[list[_Line], dict[str, Summary]]:
+    """Decode the lines from ``start`` up to ``stop``, each with its newline.
+
+    One by one: the float objects of one line are packed and freed before those of the next are made.
+    """
+    view = memoryview(text)
     lists = [Lists() for _ in QUANTITIES]
     cold, hot, call, host = (each.values.fromlist for each in lists)
     cold_n, hot_n, call_n, host_n = (each.lengths.append for each in lists)
     lines = []
-    for text in texts:
-        line = _line.decode(text)
+    while start < stop:
+        end = text.index(b"\n", start)
+        line = _line.decode(view[start:end])
+        start = end + 1
         samples, line.samples = line.samples, _NONE
         # Spelt out: a loop over the quantities would cost as much as packing them.
         cold(samples.device_cold)
@@ -155,32 +166,31 @@ def _measurements(texts: list[bytes]) -> tuple[list[_Line], dict[str, Summary]]:
 
 
 def _own_columns(lines: list[_Line]) -> dict[str, Any]:
-    """Columns that differ by row, in base units."""
-    labels = [_shape_labels(tuple(line.shape.items())) for line in lines]
-    return {
-        "implementation": [line.implementation for line in lines],
-        "backend": [line.implementation.partition("_")[0] for line in lines],
-        "dtype": [line.dtype for line in lines],
-        "shape": [label for label, _ in labels],
-        "case": [f"{line.dtype} {label}" for line, (label, _) in zip(lines, labels, strict=True)],
-        "facets": [facets for _, facets in labels],
-        "status": [line.status for line in lines],
-        "failure": [line.failure or "" for line in lines],
-        "reason": [line.reason for line in lines],
-        "unstable": [line.unstable for line in lines],
-        "timer": [line.timer for line in lines],
-        "case_digest": [line.case_digest for line in lines],
-        "implementation_digest": [line.implementation_digest for line in lines],
-        "tuned": [line.tuned for line in lines],
-        "first_call": [_first_call(line) for line in lines],
-        "peak_memory": [line.peak_memory_bytes for line in lines],
-        "energy": [None if line.energy_nj is None else line.energy_nj * _NS for line in lines],
-        "max_abs_error": [line.accuracy.max_abs if line.accuracy else None for line in lines],
-        "norm_error": [line.accuracy.norm if line.accuracy else None for line in lines],
-        "bytes": [line.bytes_read + line.bytes_written or None for line in lines],
-        "flops": [line.flops or None for line in lines],
-        "items": [line.items or None for line in lines],
+    """Columns that differ by row, in base units. Labels that no row has are left out: they cost nothing then."""
+    of = dict(zip(_Line.__struct_fields__, zip(*map(msgspec.structs.astuple, lines), strict=True), strict=False))
+    if not of:
+        return {}
+    labels = [_shape_labels(dtype, tuple(shape.items())) for dtype, shape in zip(of["dtype"], of["shape"], strict=True)]
+    shapes, cases, facets = zip(*labels, strict=True)
+    columns: dict[str, Any] = {
+        "backend": [name.partition("_")[0] for name in of["implementation"]],
+        "shape": shapes,
+        "case": cases,
+        "facets": facets,
+        "failure": [failure or "" for failure in of["failure"]],
+        "first_call": [
+            None if prepare is None or first is None else (prepare + first) * _NS
+            for prepare, first in zip(of["prepare_ns"], of["first_run_ns"], strict=True)
+        ],
+        "peak_memory": of["peak_memory_bytes"],
+        "energy": [None if energy is None else energy * _NS for energy in of["energy_nj"]],
+        "max_abs_error": [accuracy.max_abs if accuracy else None for accuracy in of["accuracy"]],
+        "norm_error": [accuracy.norm if accuracy else None for accuracy in of["accuracy"]],
+        "bytes": [r + w or None for r, w in zip(of["bytes_read"], of["bytes_written"], strict=True)],
+        "flops": [flops or None for flops in of["flops"]],
+        "items": [items or None for items in of["items"]],
     }
+    return columns | {name: of[name] for name in _LABELS if any(of[name])}
 
 
 def _timed_columns(summaries: dict[str, Summary]) -> dict[str, Any]:
@@ -212,13 +222,6 @@ def _rates(header: Header, lines: list[_Line], columns: dict[str, Any]) -> dict[
     }
 
 
-def _first_call(line: _Line) -> float | None:
-    """Prepare and first run together, in seconds, as Measurement.first_call_ns has it."""
-    if line.prepare_ns is None or line.first_run_ns is None:
-        return None
-    return (line.prepare_ns + line.first_run_ns) * _NS
-
-
 def _least_seconds(header: Header, dtype: str, flops: int, read: int, written: int) -> float | None:
     """The least time that the run's own ceilings allow, in seconds."""
     least = ceiling(header.ceilings, header.bound, dtype, flops, (read, written))
@@ -226,9 +229,10 @@ def _least_seconds(header: Header, dtype: str, flops: int, read: int, written: i
 
 
 @functools.lru_cache(maxsize=4096)
-def _shape_labels(shape: tuple[tuple[str, int | str], ...]) -> tuple[str, str]:
-    """The shape for reading, as records.Measurement.shape_label has it, and as JSON."""
-    return ",".join(f"{name}={value}" for name, value in shape), json.dumps(dict(shape))
+def _shape_labels(dtype: str, shape: tuple[tuple[str, int | str], ...]) -> tuple[str, str, str]:
+    """The shape and the case for reading, as records.Measurement has them, and the shape as JSON."""
+    label = ",".join(f"{name}={value}" for name, value in shape)
+    return label, f"{dtype} {label}", json.dumps(dict(shape))
 
 
 def _dump(value: dict[str, Any]) -> str:

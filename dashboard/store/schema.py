@@ -11,7 +11,7 @@ from typing import Literal
 
 import polars as pl
 
-SCHEMA_VERSION = 1  # part of the cache's name: raise it when a column changes
+SCHEMA_VERSION = 2  # part of the cache's name: raise it when a column changes
 
 Project = Literal["groundspeed", "asv", "pytest-benchmark"]
 Direction = Literal["lower", "higher"]

@@ -48,5 +48,9 @@ def _without_copies(shown: Shown, known: frozenset[twins.Sweep]) -> Shown:
     copies = twins.copies(shown.candidates, known)
     if shown.copies is not None and copies.equals(shown.copies):
         return shown
-    measurements = twins.without(shown.chunk.measurements, copies)
-    return dataclasses.replace(shown, copies=copies, measurements=measurements, latest=latest(measurements))
+    if copies.is_empty():
+        measurements, newest = shown.chunk.measurements, shown.chunk.latest
+    else:
+        measurements = twins.without(shown.chunk.measurements, copies)
+        newest = latest(measurements)
+    return dataclasses.replace(shown, copies=copies, measurements=measurements, latest=newest)
