@@ -23,6 +23,8 @@ from groundspeed.gate.series import Series, judge_series, presence
 from groundspeed.gate.statuses import case_status
 from groundspeed.operator import Case
 
+MOST_REASONS = 8
+
 
 @dataclass
 class Assembled:
@@ -45,10 +47,18 @@ def assemble(
     for planned in plan.pairs:
         for case in planned.pair.cases:
             _add_case(body, planned, case, evidence, judging, reasons)
-    body.remarks += [f"{count} cases not applicable: {reason}" for reason, count in reasons.items()]
+    body.remarks += _not_applicable(reasons)
     body.findings = [_completed(finding, accepted, command) for finding in _with_q(body.findings)]
     _drop_accepted(body, accepted)
     return body
+
+
+def _not_applicable(reasons: dict[str, int]) -> list[str]:
+    """The commonest reasons with their counts; what a device cannot run must not bury what it did."""
+    ranked = sorted(reasons.items(), key=lambda item: -item[1])
+    lines = [f"{count} cases not applicable: {reason}" for reason, count in ranked[:MOST_REASONS]]
+    rest = sum(count for _, count in ranked[MOST_REASONS:])
+    return [*lines, f"{rest} cases not applicable for other reasons"] if rest else lines
 
 
 def result_of(body: Assembled, plan: Plan, untouched_passes: bool) -> tuple[Result, str]:
