@@ -14,6 +14,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from groundspeed.errors import UserError
@@ -21,7 +22,9 @@ from groundspeed.project import find_project, parse_target
 from groundspeed.selection import Selection
 
 if TYPE_CHECKING:
+    from groundspeed.measure.supervisor import Progress
     from groundspeed.records import Measurement
+    from groundspeed.report.progress import Display
     from groundspeed.report.style import Style
 
 
@@ -54,13 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         one = replace(opened, selection=Selection((operator,), patterns, dtypes))
         display.begin(operator, "checking")
         try:
-            rows = checks.check_operator(
-                one,
-                operator,
-                lambda e: display.update(
-                    e.operator, e.phase, f"{e.implementation} case {e.case + 1} of {e.cases}", e.rows, e.rows_expected
-                ),
-            )
+            rows = checks.check_operator(one, operator, partial(_show, display))
         except UserError as error:
             display.end(operator, "could not be checked")
             problems.append(str(error))
@@ -81,6 +78,11 @@ def run(arguments: argparse.Namespace) -> int:
     if problems:
         return 2
     return 0 if count(entries, "ok") and not count(entries, "failed") else 1
+
+
+def _show(display: Display, event: Progress) -> None:
+    where = f"{event.implementation} case {event.case + 1} of {event.cases}".strip()
+    display.update(event.operator, event.phase, where, event.rows / max(event.rows_expected, 1))
 
 
 def _tally(rows: Sequence[Measurement]) -> str:

@@ -58,5 +58,6 @@ def where(folder: Path, records: Sequence[Record], command: str) -> list[str]:
     shown = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
     return [
         f"Results  {shown}/ ({len(records)} {'file' if len(records) == 1 else 'files'})",
-        f"         again: {command} table     in a browser: {command} dash",
+        f"Again    {command} table",
+        f"Browse   {command} dash",
     ]

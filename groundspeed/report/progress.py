@@ -60,23 +60,25 @@ class Display:
         self._stream, self._style, self._estimate, self._now = stream, style, estimate, now
         self._live = stream.isatty()
         self._began = now()
+        self._share = 0.0
         self._drawn = -_REDRAW
 
     def begin(self, operator: str, summary: str) -> None:
         """An operator's sweep begins."""
         self._began = self._now()
+        self._share = 0.0
         if not self._live:
             self._write_line(f"{operator}: {summary}")
 
-    def update(self, operator: str, phase: str, where: str, done: int, expected: int) -> None:
-        """Something of the sweep happened; ``done`` of ``expected`` measurements are there."""
+    def update(self, operator: str, phase: str, where: str, share: float) -> None:
+        """Something of the sweep happened; about ``share`` of its work, 0 to 1, is done."""
         now = self._now()
         if not self._live or now - self._drawn < _REDRAW:
             return
         self._drawn = now
-        share = min(1.0, done / expected) if expected else 0.0
+        self._share = share = max(self._share, min(1.0, share))  # a bar that runs backwards helps nobody
         left = self._estimate.left(operator, share, now - self._began)
-        overall = self._share(operator, share)
+        overall = self._overall(operator, share)
         tail = f"{overall * 100:3.0f} %  about {clock(left)} left"
         head = f"{self._style.bold(operator)} {_bar(overall)} {tail}"
         text = f"{_WORDS.get(phase, phase)} {where}".strip()
@@ -102,7 +104,7 @@ class Display:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
 
-    def _share(self, operator: str, share: float) -> float:
+    def _overall(self, operator: str, share: float) -> float:
         """Of the whole run, weighed by expected seconds."""
         planned = sum(self._estimate.expected[name] for name in self._estimate.spent)
         return (planned + self._estimate.expected.get(operator, 0.0) * share) / (self._estimate.total() or 1.0)
