@@ -128,5 +128,8 @@ class SharedInterpreter(Environment):
 
     def run_executable(self, executable: str, args: list[str], **kwargs: Any) -> Any:
         env = {**(kwargs.pop("env", None) or os.environ), **self._global_env_vars, **self._variables}
+        # The interpreter is this one, and so are its paths: asv's own scripts drop PYTHONPATH unless told to keep it.
+        if "PYTHONPATH" in env:
+            env.setdefault("ASV_PYTHONPATH", env["PYTHONPATH"])
         program = sys.executable if executable == "python" else executable
         return util.check_output([program, *args], env=env, **kwargs)
