@@ -7,6 +7,7 @@ import ipaddress
 import sys
 from pathlib import Path
 
+from dashboard.where import checkout, results_folder
 from groundspeed.errors import UserError
 
 HERE = ("127.0.0.1", "::1", "localhost")
@@ -16,7 +17,7 @@ THREADS = 8
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``groundspeed dash``."""
     parser.description = "Browse results: speedups, histories, rooflines, regressions."
-    parser.add_argument("--results", type=Path, default=Path("results"), help="results folder (default: results)")
+    parser.add_argument("--results", type=Path, metavar="DIR", help="where results are (default: results/)")
     parser.add_argument("--host", default="127.0.0.1", help="address to bind (default: 127.0.0.1, this machine only)")
     parser.add_argument("--port", type=int, default=8050, help="port to bind (default: 8050)")
     parser.add_argument(
@@ -32,14 +33,11 @@ def run(args: argparse.Namespace) -> int:
     from dashboard.store import open_store
 
     base = base_path(args.base_path)
-    if not args.results.is_dir():
-        raise UserError(
-            f"no results folder {args.results}: measure something first (groundspeed run), or name one with --results"
-        )
+    results = results_folder(args)
     warning = exposure(args.host)
     if warning:
         print(warning, file=sys.stderr)
-    app = make_app(open_store(args.results), base)
+    app = make_app(open_store(results), base, checkout(args, results))
     try:
         server = create_server(app.server, host=args.host, port=args.port, threads=THREADS, ident="groundspeed")
     except OSError as error:
@@ -47,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
             f"cannot listen on {args.host}:{args.port}: {error.strerror}; try --port {args.port + 1}"
         ) from error
     print(
-        f"groundspeed dash: {address(args.host, args.port, base)}  (results: {args.results}; Ctrl-C ends it)",
+        f"groundspeed dash: {address(args.host, args.port, base)}  (results: {results}; Ctrl-C ends it)",
         flush=True,
     )
     try:

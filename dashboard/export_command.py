@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from dashboard.where import checkout, results_folder
 from groundspeed.errors import UserError
 
 
@@ -12,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``groundspeed export``."""
     parser.description = "Write the dashboard's views into one HTML file that needs no server and no network."
     parser.add_argument("file", type=Path, help="file to write, such as dashboard.html")
-    parser.add_argument("--results", type=Path, default=Path("results"), help="results folder (default: results)")
+    parser.add_argument("--results", type=Path, metavar="DIR", help="where results are (default: results/)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -21,15 +22,14 @@ def run(args: argparse.Namespace) -> int:
     from dashboard.frames import Frames
     from dashboard.store import open_store
 
-    if not args.results.is_dir():
-        raise UserError(f"no results folder {args.results}: measure something first, or name one with --results")
+    results = results_folder(args)
     if args.file.is_dir():
         raise UserError(f"{args.file} is a folder: name the file to write, such as {args.file / 'dashboard.html'}")
-    frames = Frames(open_store(args.results).snapshot)
+    frames = Frames(open_store(results).snapshot)
     if frames.snapshot.measurements.is_empty():
-        raise UserError(f"no results could be read in {args.results}: measure something first")
+        raise UserError(f"no results could be read in {results}: measure something first")
     try:
-        views = write_export(frames, args.file, args.results.resolve().parent)
+        views = write_export(frames, args.file, checkout(args, results))
     except OSError as error:
         raise UserError(f"cannot write {args.file}: {error.strerror}") from error
     print(f"{args.file}: {views} views, {args.file.stat().st_size / 1e6:.1f} MB")

@@ -25,6 +25,7 @@ class SizePoint:
     n: int
     speedup: float | None
     unstable: bool
+    commit: str
 
 
 def time_against_size(points: Sequence[SizePoint], metric: Metric, unit: str, baseline: str) -> Figure:
@@ -43,6 +44,7 @@ def _trace(points: list[SizePoint], unit: str, baseline: str) -> Trace:
         f"<b>{point.implementation}</b> {point.shape}<br>{numbers.quantity(point.value, unit)} "
         f"{numbers.spread(point.value, point.low, point.high)} n={point.n}<br>"
         f"{numbers.times(point.speedup)} over {baseline}{'<br>≈ interval stayed wide' if point.unstable else ''}"
+        f"<br>commit {point.commit[:8] or 'unknown'}"
         for point in points
     ]
     trace: Trace = {
@@ -72,3 +74,44 @@ def _trace(points: list[SizePoint], unit: str, baseline: str) -> Trace:
             "arrayminus": [point.value - (point.low or point.value) for point in points],
         }
     return trace
+
+
+@dataclass(frozen=True)
+class BatchPoint:
+    """One measurement of a growing batch: items a call, items a second, seconds a call."""
+
+    implementation: str
+    items: float
+    throughput: float
+    latency: float
+    shape: str
+    href: str
+
+
+def latency_against_throughput(points: Sequence[BatchPoint]) -> Figure:
+    """One line an implementation, in the order of its points."""
+    traces = []
+    for name in dict.fromkeys(point.implementation for point in points):
+        own = [point for point in points if point.implementation == name]
+        drawn = sign(name)
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": name,
+                "x": [point.throughput for point in own],
+                "y": [point.latency for point in own],
+                "customdata": [point.href for point in own],
+                "text": [
+                    f"<b>{name}</b> {point.shape}<br>{numbers.significant(point.items)} items in "
+                    f"{numbers.quantity(point.latency, 's')}: {numbers.quantity(point.throughput, '1/s')}"
+                    for point in own
+                ],
+                "hovertemplate": "%{text}<extra></extra>",
+                "line": {"color": drawn.colour, "dash": drawn.dash, "width": 1.5},
+                "marker": {"color": drawn.colour, "symbol": drawn.marker, "size": 8},
+            }
+        )
+    x = unit_axis("items a second", "1/s", [point.throughput for point in points])
+    y = unit_axis("device time, cold L2", "s", [point.latency for point in points])
+    return {"data": traces, "layout": layout(x, y)}

@@ -33,6 +33,7 @@ class CommitPoint:
     split: bool  # a new series begins here: no line leads to it
     unstable: bool
     implementation: str
+    software: str
 
 
 def timeline(points: Sequence[CommitPoint], changes: Sequence[Change], metric: Metric, unit: str) -> Figure:
@@ -85,7 +86,7 @@ def _line(points: list[CommitPoint], unit: str) -> Trace:
         texts.append(
             f"<b>{point.label}</b><br>{point.commit[:12]} {point.when}<br>{numbers.quantity(point.value, unit)} "
             f"{numbers.spread(point.value, point.low, point.high)}{n}"
-            + "".join(f"<br>{event}" for event in point.events)
+            + "".join(f"<br>{line}" for line in (point.software, *point.events) if line)
         )
     return {
         "type": "scatter",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
 from typing import Any
 
 import polars as pl
@@ -13,13 +13,14 @@ from dashboard.components.controls import implementation_chips, select
 from dashboard.components.figure import chart
 from dashboard.components.parts import empty, moment, panel, short
 from dashboard.components.timeline import CommitPoint, timeline
+from dashboard.pages.links import samples_link
 from dashboard.pages.page import Page, simple
 from dashboard.regressions import Change, changes_of
 from dashboard.store import queries
 from dashboard.view import View
 
 CONTROLS = ("operator", "machine", "project", "metric", "dtype")
-MANY = 8  # series drawn at once when the link names none
+TOLD = ("driver", "cuda", "torch", "triton", "cupy", "python")  # of an environment, when a pointer rests on a commit
 
 
 def draw(view: View) -> list[Any]:
@@ -91,7 +92,8 @@ def _dtype_and_shape(view: View, shapes: list[tuple[str, str]], dtype: str, shap
 
 def _panel(view: View, ok: pl.DataFrame, changes: list[Change]) -> list[Any]:
     rows = ok.sort("ordinal").to_dicts()
-    points = [_point(view, row) for row in rows]
+    software = _software(view)
+    points = [_point(view, row, software.get(row["run_id"], "")) for row in rows]
     unit = view.unit if view.metric.name != "value" else str(rows[0]["unit"] or "")
     names = {point.label for point in points}
     drawn = [c for c in changes if c.implementation in names or c.environment in names]
@@ -105,7 +107,7 @@ def _panel(view: View, ok: pl.DataFrame, changes: list[Change]) -> list[Any]:
         table.text("99 % interval", "interval"),
         table.number("n", "n", str),
         table.text("What changed", "event"),
-        table.link("Samples", "open", lambda r: _link(view, r)),
+        table.link("Samples", "open", lambda r: samples_link(view, r)),
     ]
     twin = [
         {
@@ -131,7 +133,19 @@ def _panel(view: View, ok: pl.DataFrame, changes: list[Change]) -> list[Any]:
     ]
 
 
-def _point(view: View, row: dict[str, Any]) -> CommitPoint:
+def _software(view: View) -> dict[str, str]:
+    """Run -> what it ran on, in a few words."""
+    runs = view.frames.snapshot.runs.filter(
+        (pl.col("machine") == view.machine) & (pl.col("project") == view.project)
+    ).select("run_id", "details")
+    words = {}
+    for run_id, details in runs.unique("run_id").iter_rows():
+        known = json.loads(details) if details else {}
+        words[run_id] = ", ".join(f"{name} {known[name]}" for name in TOLD if known.get(name))
+    return words
+
+
+def _point(view: View, row: dict[str, Any], software: str) -> CommitPoint:
     events = []
     if row["environment_changed"]:
         events.append(f"environment: {row['environment_changed']}")
@@ -146,23 +160,12 @@ def _point(view: View, row: dict[str, Any]) -> CommitPoint:
         row["commit"] or "",
         moment(row["commit_time"] or row["started"]),
         row["n"],
-        _link(view, row),
+        samples_link(view, row),
         tuple(events),
         bool(row["case_changed"]),
         bool(row["unstable"]),
         row["implementation"] or "",
-    )
-
-
-def _link(view: View, row: Mapping[str, Any]) -> str:
-    return view.state.to(
-        "samples",
-        operator=row["operator"],
-        implementation=row["implementation"],
-        dtype=row["dtype"],
-        shape=row["shape"],
-        run=row["run_id"],
-        environment=row["environment"],
+        software,
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
@@ -12,13 +11,13 @@ from dash import html
 
 from dashboard.components import numbers, table
 from dashboard.components.controls import implementation_chips, select
-from dashboard.components.curves import SizePoint, time_against_size
-from dashboard.components.figure import chart
 from dashboard.components.heatmap import MatrixCell, legend, matrix
 from dashboard.components.ladder import rungs
 from dashboard.components.parts import command, definitions, empty, panel, tile
 from dashboard.newest import newest_run_of
 from dashboard.pages.foreign import benchmark
+from dashboard.pages.links import samples_link
+from dashboard.pages.operator_charts import batch_chart, in_order, size_chart
 from dashboard.pages.page import Page, simple
 from dashboard.regressions import listed, open_regressions
 from dashboard.store import queries
@@ -45,7 +44,8 @@ def draw(view: View) -> list[Any]:
         _tiles(view, operator, speedups),
         implementation_chips(view.state, implementations),
         _cases(view, operator, shown),
-        _curves(view, operator, shown),
+        size_chart(view, shown, lambda name, rows: _twin(view, f"{operator}-{name}", rows)),
+        batch_chart(view, shown),
         _best(view, operator, shown),
         _ladders(view, operator, speedups, run),
         _reproduce(operator, run),
@@ -124,16 +124,8 @@ def _case_name(row: dict[str, Any], view: View) -> str:
     return row["shape"] if view.dtype else f"{row['dtype']} {row['shape']}"
 
 
-def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
-    """Cases by dtype, then by size; a case whose rows were all skipped has no size and goes last."""
-    size = pl.col("bytes").max().over("dtype", "shape").fill_null(math.inf)
-    return frame.with_columns(
-        size.alias("case_size"), pl.col("dtype").cast(pl.String), pl.col("shape").cast(pl.String)
-    ).sort("dtype", "case_size", "shape")
-
-
 def _cases(view: View, operator: str, shown: pl.DataFrame) -> html.Section:
-    rows = _in_order(shown).to_dicts()
+    rows = in_order(shown).to_dicts()
     best: dict[str, float] = {}
     better = max if view.metric.direction == "higher" else min
     for row in rows:
@@ -158,19 +150,6 @@ def _cases(view: View, operator: str, shown: pl.DataFrame) -> html.Section:
         html.Details([html.Summary("Table and CSV"), _twin(view, operator, rows)], id="twin-cases"),
         note=f"Median with half its 99 % interval; colour and second line: speedup over {view.baseline}. A cell opens "
         "the samples, a case its history.",
-    )
-
-
-def samples_link(view: View, row: Mapping[str, Any]) -> str:
-    """The samples of one measurement."""
-    return view.state.to(
-        "samples",
-        operator=row["operator"],
-        implementation=row["implementation"],
-        dtype=row["dtype"],
-        shape=row["shape"],
-        run=row["run_id"],
-        environment=row["environment"],
     )
 
 
@@ -230,41 +209,6 @@ def _base_unit(view: View) -> str:
     return f"{view.metric.name}_{view.metric.unit.replace('/', '_per_')}".rstrip("_")
 
 
-def _curves(view: View, operator: str, shown: pl.DataFrame) -> Any:
-    ok = _in_order(
-        shown.filter((pl.col("status") == "ok") & pl.col(view.metric.name).is_finite() & (pl.col("bytes") > 0))
-    )
-    if ok.is_empty():
-        return None
-    dtypes = ok.get_column("dtype").unique().sort().to_list()
-    dtype = view.dtype or ("float32" if "float32" in dtypes else dtypes[0])
-    rows = ok.filter(pl.col("dtype") == dtype).to_dicts()
-    points = [
-        SizePoint(
-            row["implementation"],
-            row["bytes"],
-            row[view.metric.name],
-            row.get(view.metric.low),
-            row.get(view.metric.high),
-            row["shape"],
-            samples_link(view, row),
-            row["n"],
-            row["speedup"],
-            bool(row["unstable"]),
-        )
-        for row in rows
-    ]
-    figure = time_against_size(points, view.metric, view.unit, view.baseline)
-    return chart(
-        "size",
-        f"{view.metric.label} against size, {dtype}",
-        figure,
-        _twin(view, f"{operator}-{dtype}", rows),
-        "Size is the bytes one call must move: inputs read once, outputs written once. Bars are 99 % intervals, open "
-        "markers have a wide one. A point opens its samples.",
-    )
-
-
 def _best(view: View, operator: str, shown: pl.DataFrame) -> html.Section:
     frame = _winners(view, operator, shown).sort("dtype", "bytes")
     columns = [
@@ -289,7 +233,7 @@ def _best(view: View, operator: str, shown: pl.DataFrame) -> html.Section:
 def _ladders(view: View, operator: str, speedups: pl.DataFrame, run: dict[str, Any] | None) -> Any:
     ladders: dict[str, list[str]] = json.loads(run["ladders"]) if run and run["ladders"] else {}
     ideas: dict[str, str] = json.loads(run["ideas"]) if run and run["ideas"] else {}
-    ok = _in_order(speedups.filter((pl.col("status") == "ok") & pl.col(view.metric.name).is_finite()))
+    ok = in_order(speedups.filter((pl.col("status") == "ok") & pl.col(view.metric.name).is_finite()))
     if not ladders or ok.is_empty():
         return None
     cases = list(dict.fromkeys((row["dtype"], row["shape"]) for row in ok.select("dtype", "shape").to_dicts()))

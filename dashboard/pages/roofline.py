@@ -13,7 +13,7 @@ from dashboard.components.controls import implementation_chips, select
 from dashboard.components.figure import chart
 from dashboard.components.parts import empty, short
 from dashboard.components.roof import RoofPoint, roof
-from dashboard.pages.operator import samples_link
+from dashboard.pages.links import samples_link
 from dashboard.pages.page import Page, simple
 from dashboard.view import View, device_label
 

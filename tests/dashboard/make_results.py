@@ -1,6 +1,6 @@
 """Writes a small results folder with everything a page must cope with. The figures are invented and say so.
 
-Two machines, three operators, twelve commits; a slowdown from commit 8 on in softmax/triton_row; a driver change; a
+Two machines, four operators, twelve commits; a slowdown from commit 8 on in softmax/triton_row; a driver change; a
 changed case; skipped, failed and unstable rows; a run with a dirty tree.
 """
 
@@ -35,6 +35,7 @@ ITEMSIZE = {"float32": 4, "float16": 2, "bfloat16": 2}
 OPERATORS = {
     "softmax": [{"M": 4096, "N": n} for n in (128, 512, 1024, 4096, 16384)],
     "relu": [{"N": 1 << k} for k in (12, 16, 20, 24, 28)],
+    "swiglu": [{"B": b, "N": 65536} for b in (1, 8, 32, 128)],
     "matmul": [{"M": n, "N": n, "K": n} for n in (256, 1024, 2048, 4096)],
 }
 SPEED = {  # seconds a byte (or a FLOP) relative to eager's, and a fixed part in seconds
@@ -61,7 +62,7 @@ def commit_hash(ordinal: int) -> str:
 
 
 def _cost(operator: str, dtype: str, shape: dict[str, int]) -> tuple[int, int, int]:
-    elements = shape["M"] * shape["N"] if "M" in shape else shape["N"]
+    elements = shape.get("M", 1) * shape.get("B", 1) * shape["N"]
     size = ITEMSIZE[dtype]
     if operator == "matmul":
         m, n, k = shape["M"], shape["N"], shape["K"]
@@ -127,7 +128,7 @@ def _measure(operator: str, name: str, dtype: str, shape: dict[str, int], ordina
         flops=flops,
         bytes_read=read,
         bytes_written=write,
-        items=shape.get("M", 1),
+        items=shape.get("B", shape.get("M", 1)),
         resources=[KernelResources(f"{name}_kernel", registers=40, shared_bytes=4096)] if "_" in name else [],
         tuned="BLOCK=1024, num_warps=8" if name == "triton_row" else "",
         clocks=Clocks(sm_mhz=(1965, 1980), memory_mhz=3201, power_w=412.0, temperature_c=51),

@@ -71,7 +71,7 @@ def test_speedups_on_screen_equal_those_computed_from_the_files(site: Site, watc
             text = cell.locator(".main").inner_text().strip("★≈ ✕")
             assert float(text.rstrip("×")) == pytest.approx(expected, rel=5.1e-3), (operator, title)
             compared += 1
-    assert compared == 18
+    assert compared == 24
 
 
 def test_times_on_screen_equal_those_in_the_files(site: Site, watched: Watched) -> None:

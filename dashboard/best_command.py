@@ -1,0 +1,110 @@
+"""``groundspeed best``: which implementation wins at which size, and a dispatch table to choose it by."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from dashboard.where import results_folder
+from groundspeed.errors import UserError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``groundspeed best``."""
+    parser.description = "Print which implementation of an operator is fastest in which case, on stored results."
+    parser.add_argument("operator", metavar="OPERATOR", help="which operator")
+    parser.add_argument("--machine", metavar="NAME", help="on this machine (default: the GPU measured last)")
+    parser.add_argument("--metric", default="device_cold", help="by this metric (default: device_cold)")
+    parser.add_argument("--results", type=Path, metavar="DIR", help="where results are (default: results/)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write a dispatch table; - is standard output")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the table. Raises UserError for names that the results do not have."""
+    from dashboard.frames import Frames
+    from dashboard.store import METRICS, open_store, queries
+    from dashboard.view import device_label, machine_details, machine_names
+
+    frames = Frames(open_store(results_folder(arguments)).snapshot)
+    machine = _known("machine", arguments.machine, machine_names(frames))
+    metric = METRICS[_known("metric", arguments.metric, tuple(METRICS))]
+    operator = _known("operator", arguments.operator, frames.choices(machine, "groundspeed", "operator"))
+    found = queries.best_by_size(frames.latest(machine, "groundspeed"), operator, metric.name)
+    rows = found.sort("dtype", "bytes").to_dicts()
+    if not rows:
+        raise UserError(f"{operator}: no case on {machine} has a value of {metric.name}")
+    device = device_label(machine_details(frames, machine))
+    if arguments.json is None or str(arguments.json) != "-":
+        print(f"{operator} on {machine} ({device}), by {metric.label}")
+        print("\n".join(_lines(rows, metric.unit)))
+    if arguments.json is not None:
+        _write(arguments.json, dispatch_table(operator, machine, device, metric.name, metric.unit, rows))
+    return 0
+
+
+def dispatch_table(
+    operator: str, machine: str, device: str, metric: str, unit: str, rows: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """The winners as plain data: for each dtype its cases by bytes, each with its shape, winner and lead.
+
+    ``tie`` says that the 99 % intervals of the first two touch: either may be chosen.
+    """
+    by_dtype: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        by_dtype.setdefault(row["dtype"], []).append(
+            {
+                "shape": json.loads(row["facets"]),
+                "bytes": row["bytes"],
+                "implementation": row["implementation"],
+                "value": row["value"],
+                "second": row["second"],
+                "ahead": row["margin"],
+                "tie": row["tie"],
+            }
+        )
+    return {
+        "version": 1,
+        "operator": operator,
+        "machine": machine,
+        "device": device,
+        "metric": metric,
+        "unit": unit,
+        "dtypes": by_dtype,
+    }
+
+
+def _known(what: str, asked: str | None, known: tuple[str, ...]) -> str:
+    if not known:
+        raise UserError(f"these results hold no {what}: measure something first (groundspeed run)")
+    if asked is None:
+        return known[0]
+    if asked not in known:
+        raise UserError(f"unknown {what} {asked!r}: expected one of {', '.join(known)}")
+    return asked
+
+
+def _lines(rows: list[dict[str, Any]], unit: str) -> list[str]:
+    from dashboard.components.numbers import percent, quantity
+
+    cells = [("dtype", "shape", "fastest", "", "next", "ahead by", "")]
+    for row in rows:
+        ahead = percent(row["margin"] - 1) if row["margin"] else ""
+        tie = "tie: intervals touch" if row["tie"] else ""
+        value = quantity(row["value"], unit)
+        cells.append((row["dtype"], row["shape"], row["implementation"], value, row["second"] or "", ahead, tie))
+    widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
+    return ["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in cells]
+
+
+def _write(path: Path, table: dict[str, Any]) -> None:
+    text = json.dumps(table, indent=2) + "\n"
+    if str(path) == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}") from error

@@ -1,0 +1,31 @@
+"""Which results folder and which checkout a command of the dashboard means."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from groundspeed.errors import UserError
+from groundspeed.project import find_project
+
+
+def results_folder(arguments: argparse.Namespace) -> Path:
+    """The folder of ``--results``, else the checkout's. Raises UserError when it does not exist."""
+    given: Path | None = arguments.results
+    results = given or find_project(getattr(arguments, "project", None)).results
+    if not results.is_dir():
+        raise UserError(
+            f"no results folder {results}: measure something first (groundspeed run), or pass --results DIR"
+        )
+    return results
+
+
+def checkout(arguments: argparse.Namespace, results: Path) -> Path:
+    """The checkout whose claims are shown: the one that ``--project`` or the current folder names, else the folder
+    above the results, which may be no checkout at all."""
+    try:
+        return find_project(getattr(arguments, "project", None)).root
+    except UserError:
+        if getattr(arguments, "project", None) is not None:
+            raise
+        return results.resolve().parent
