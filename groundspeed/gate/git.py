@@ -67,10 +67,10 @@ def changes(project: Path, base: str, head: str) -> tuple[Change, ...]:
 
 def trailers(project: Path, base: str, head: str) -> tuple[Trailer, ...]:
     """Every ``Perf-Accepted:`` trailer of the commits in base..head, newest first."""
-    form = f"--format=%H%x00%(trailers:key={TRAILER},valueonly,separator=%x01,unfold)%x00"
+    form = f"--format=%H%x00%(trailers:key={TRAILER},valueonly,separator=%x01,unfold)"
     parts = _fields(_checked(project, "log", "-z", form, f"{base}..{head}", "--"))
     found = []
-    for commit, values in zip(parts[0::2], parts[1::2], strict=False):
+    for commit, values in zip(parts[0::2], parts[1::2], strict=True):
         found += [Trailer(commit.strip(), text.strip()) for text in values.split("\x01") if text.strip()]
     return tuple(found)
 
