@@ -6,6 +6,8 @@ import pytest
 
 from tests.core.scratch import ADD, calls, job, make_tree, rows_by_name, sweep
 
+pytestmark = pytest.mark.slow
+
 RAISING = {
     "torch_in_import": 'raise ImportError("no such library")\n',
     "torch_in_syntax": "def prepare(x:\n",

@@ -53,7 +53,8 @@ def test_peak_memory_does_not_count_what_was_freed_from_before():
         held.clear()
         return torch.ones(64 * KIB)
 
-    assert calls.peak_memory(run, "cpu") < KIB
+    # torch's CPU profiler may not see blocks from before it began: then what is new counts, and never what was old.
+    assert calls.peak_memory(run, "cpu") <= 4 * 64 * KIB + KIB
 
 
 @pytest.mark.parametrize("enabled", [True, False])

@@ -9,6 +9,8 @@ from groundspeed.measure.supervisor import Progress, supervise
 from groundspeed.tree import Tree
 from tests.core.scratch import ADD, SPEC, calls, job, make_tree, rows_by_name, sweep
 
+pytestmark = pytest.mark.slow
+
 SEGFAULT = "ctypes.string_at(0)"
 
 
@@ -26,7 +28,7 @@ def deadly(tmp_path_factory):
         "torch_killed": calls("if n == 2: os.kill(os.getpid(), signal.SIGKILL)"),
     }
     root = make_tree(tmp_path_factory.mktemp("deadly"), {"double": files})
-    outcome = sweep(job(root, limits={"check": 15.0}))
+    outcome = sweep(job(root, limits={"check": 8.0}))
     return outcome, rows_by_name(outcome)
 
 
@@ -38,7 +40,7 @@ def deadly(tmp_path_factory):
         ("torch_crash_check", "crash", "the worker died of SIGSEGV: last words in check of float32 N=64"),
         ("torch_crash_time", "crash", "the worker died of SIGSEGV in time of float32 N=64"),
         ("torch_exits", "crash", "the worker exited with status 0 too early in check of float32 N=64"),
-        ("torch_hang", "timeout", "no sign of life for 15 s in check of float32 N=64"),
+        ("torch_hang", "timeout", "no sign of life for 8 s in check of float32 N=64"),
         ("torch_killed", "oom", "the worker died of SIGKILL (killed: out of memory?) in check of float32 N=64"),
     ],
 )

@@ -87,6 +87,8 @@ from pathlib import Path
 from groundspeed import session
 from groundspeed.selection import Selection
 
+pytestmark = pytest.mark.slow
+
 root = Path(sys.argv[1])
 run = session.open_run(root, root / "results", Selection(), device="cpu")
 print(run.run_id, flush=True)
