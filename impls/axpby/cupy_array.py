@@ -1,0 +1,16 @@
+"""CuPy array expressions, as a NumPy user would write them: a kernel and a temporary for each operation.
+
+Bound by memory: 4·N elements read, 2·N written, by ElementwiseKernels that move single elements. Prediction: slower
+than eager, which moves the same bytes by vectors.
+"""
+
+from .._cupy.dtypes import unsupported
+
+__all__ = ["prepare", "unsupported"]
+
+
+def prepare(a, b, c):
+    def run():
+        return (a + b) * c
+
+    return run

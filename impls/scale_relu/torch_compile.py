@@ -1,0 +1,19 @@
+"""The eager function through Inductor, which fuses both operations into one generated kernel.
+
+Bound by memory: N elements read, N written. Prediction: half of eager's time on large tensors.
+"""
+
+import torch
+
+from .torch_eager import scale_relu
+
+
+def prepare(x, scale):
+    factor = float(scale)
+    compiled = torch.compile(scale_relu, dynamic=False, fullgraph=True, mode="max-autotune-no-cudagraphs")
+    compiled(x, factor)
+
+    def run():
+        return compiled(x, factor)
+
+    return run

@@ -1,0 +1,18 @@
+"""x · sigmoid(x) through Inductor, which fuses the two operations of torch_product into one generated kernel.
+
+Bound by memory: N elements read, N written. Prediction: level with eager's one kernel on large tensors.
+"""
+
+import torch
+
+from .torch_product import swish
+
+
+def prepare(x):
+    compiled = torch.compile(swish, dynamic=False, fullgraph=True, mode="max-autotune-no-cudagraphs")
+    compiled(x)
+
+    def run():
+        return compiled(x)
+
+    return run
