@@ -89,6 +89,22 @@ def test_the_clock_times_each_run_in_the_order_asked_for_and_cold_before_hot():
         assert all(1e6 <= one.hot < one.cold and one.kernels == () for one in row)
 
 
+def test_the_caches_are_emptied_before_each_cold_call_and_not_before_the_hot_one():
+    from groundspeed.measure.timers.clock import _CACHE_BYTES, ClockTimer
+
+    timer = ClockTimer()
+    assert timer._evict.numel() * timer._evict.element_size() == _CACHE_BYTES
+    order: list[str] = []
+
+    class Evict:
+        def sum(self) -> None:
+            order.append("read")
+
+    timer._evict = Evict()
+    timer.collect([lambda: order.append("run")], [[0], [0]], [1.0])
+    assert order == ["read", "run", "run"] * 2
+
+
 def test_the_output_is_freed_outside_the_interval():
     from groundspeed.measure.timers.clock import ClockTimer
 

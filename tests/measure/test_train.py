@@ -94,6 +94,16 @@ def test_a_record_without_a_spin_between_two_samples_is_refused(pieces, data):
         cut(track.spans)
 
 
+def test_a_record_without_the_spin_and_the_flush_of_a_sample_is_refused():
+    track = Track()
+    for _ in range(2):
+        track.sample(["a"], ["a"])
+    first_mark, second_mark = (i for i, span in enumerate(track.spans) if span.name == MARK)
+    joined = [s for i, s in enumerate(track.spans) if not (first_mark < i < second_mark and s.name != "a")]
+    with pytest.raises(TimerError, match="mark"):
+        cut(joined)
+
+
 def test_spans_of_overlapping_kernels_count_from_the_first_start_to_the_last_end():
     overlapping = [Span("a", 100, 300), Span("b", 150, 200), Span("c", 160, 320)]
     assert length(overlapping) == 220.0 and length([]) == 0.0
