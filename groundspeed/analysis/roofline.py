@@ -21,12 +21,17 @@ class Ceiling:
 
 
 def memory_time(ceilings: Ceilings, bytes_read: int, bytes_written: int) -> float | None:
-    """ns to read and to write that many bytes, one after the other: ``read / read rate + written / write rate``.
+    """ns to move that many bytes: what pairs up as read and written at the copy rate, the rest at its own.
+
+    Adding up the times of reading and of writing alone would promise more than there is: DRAM loses time turning from
+    one to the other (on an H200 a copy moves 4.28 TB/s where reads alone reach 4.62 and writes alone 4.72). That sum
+    is used where no copy was measured.
 
     None where a rate that is needed was not measured, or nothing is moved.
     """
-    seconds = 0.0
-    for size, rate in ((bytes_read, ceilings.read), (bytes_written, ceilings.write)):
+    paired = min(bytes_read, bytes_written) if ceilings.copy > 0 else 0
+    seconds = 2 * paired / ceilings.copy if paired else 0.0
+    for size, rate in ((bytes_read - paired, ceilings.read), (bytes_written - paired, ceilings.write)):
         if size and rate <= 0:
             return None
         seconds += size / rate if size else 0.0

@@ -81,8 +81,8 @@ def test_a_missing_or_failed_baseline_leaves_times_but_no_speedup(base):
 def test_rates_and_the_share_of_the_ceiling():
     work = {"flops": 7_000, "bytes_read": 4_000_000, "bytes_written": 5_000_000, "items": 8}
     (row,) = speedup_table(record(entry("torch_eager", [4000.0] * 9, **work)))
-    # 4 MB at 4 TB/s and 5 MB at 5 TB/s are 1 µs each.
-    assert row.ceiling_share == pytest.approx(2000 / 4000) and row.bound == "memory"
+    # 8 of the 9 MB pair up as a copy at 4 TB/s (2 µs), 1 MB is left to write at 5 TB/s (0.2 µs).
+    assert row.ceiling_share == pytest.approx(2200 / 4000) and row.bound == "memory"
     assert row.bytes_per_second == pytest.approx(9_000_000 / 4e-6)
     assert row.flops_per_second == pytest.approx(7_000 / 4e-6)
     assert row.items_per_second == pytest.approx(8 / 4e-6)
@@ -92,6 +92,21 @@ def test_the_later_of_memory_and_compute_is_the_ceiling():
     assert ceiling(CEILINGS, "compute", "float16", 7 * 10**9, (4_000, 0)).bound == "compute"
     assert ceiling(CEILINGS, "compute", "float16", 7 * 10**9, (4_000, 0)).least_ns == pytest.approx(10_000)
     assert ceiling(CEILINGS, "memory", "float16", 7, (4_000_000, 0)).least_ns == pytest.approx(1000)
+
+
+@given(st.tuples(*[st.floats(1e11, 1e13)] * 3), st.integers(0, 10**9), st.integers(0, 10**9), st.integers(1, 10**6))
+def test_a_mix_is_what_pairs_up_as_a_copy_and_the_rest(rates, read, written, more):
+    copy, reads, writes = rates
+    ceilings = Ceilings(copy=copy, read=reads, write=writes)
+    paired = min(read, written)
+    expected = 2 * paired / copy + (read - paired) / reads + (written - paired) / writes
+    got = memory_time(ceilings, read, written)
+    assert (got or 0.0) == pytest.approx(expected * 1e9)
+    assert (memory_time(ceilings, read + more, written + more) or 0.0) > (got or 0.0)
+
+
+def test_without_a_copy_reads_and_writes_add_up():
+    assert memory_time(Ceilings(read=4e12, write=5e12), 4_000_000, 5_000_000) == pytest.approx(2000)
 
 
 def test_no_ceiling_is_invented():
