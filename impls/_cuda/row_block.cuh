@@ -11,7 +11,10 @@ namespace groundspeed {
 constexpr int kMostRowThreads = 1024;
 constexpr int kMostRowElements = 32;  // a thread, so that 1024 threads stay within 64 registers each
 constexpr int kLongestHeldRow = kMostRowThreads * kMostRowElements;
-constexpr int kRowChunk = 16;  // elements a thread takes at a time from a row that does not fit into registers
+
+// Elements that a thread takes at a time from a row that does not fit into registers.
+template <bool kVector>
+constexpr int kRowChunk = kVector ? 16 : 8;
 
 // The most threads that a row held kElements to a thread is given by for_row_length.
 template <int kElements>
@@ -107,9 +110,10 @@ void for_row_length(int64_t length, bool packs, Held&& held, Walked&& walked) {
 }
 
 // Calls body(first element, elements) for each chunk of a row that does not fit, in order.
-template <typename Body>
+template <bool kVector, typename Body>
 __device__ __forceinline__ void for_chunks(int64_t length, Body&& body) {
-  const int64_t chunk = static_cast<int64_t>(blockDim.x) * kRowChunk;
+  const int64_t chunk = static_cast<int64_t>(blockDim.x) * kRowChunk<kVector>;
+#pragma unroll 1
   for (int64_t from = 0; from < length; from += chunk) {
     body(from, static_cast<int>(length - from < chunk ? length - from : chunk));
   }

@@ -64,25 +64,26 @@ template <typename T, bool kVector>
 __global__ void __launch_bounds__(kMostRowThreads) layer_norm_long_row(Rows<T> rows) {
   __shared__ float scratch[2][kWarp];
   const int64_t start = static_cast<int64_t>(blockIdx.x) * rows.length;
-  float values[kRowChunk];
+  constexpr int kChunk = kRowChunk<kVector>;
+  float values[kChunk];
   const auto load = [&](int64_t from, int length) {
-    load_slice<T, kRowChunk, kVector>(rows.x + start + from, length, threadIdx.x, blockDim.x, 0.0f, values);
+    load_slice<T, kChunk, kVector>(rows.x + start + from, length, threadIdx.x, blockDim.x, 0.0f, values);
   };
   float sum = 0.0f;
-  for_chunks(rows.length, [&](int64_t from, int length) {
+  for_chunks<kVector>(rows.length, [&](int64_t from, int length) {
     load(from, length);
     sum += slice_sum(values);
   });
   const float mean = block_sum(sum, scratch[0]) / rows.length;
   float squares = 0.0f;
-  for_chunks(rows.length, [&](int64_t from, int length) {
+  for_chunks<kVector>(rows.length, [&](int64_t from, int length) {
     load(from, length);
-    squares += sum_of_squares<kRowChunk, kSliceLanes<T, kVector>>(values, length, mean);
+    squares += sum_of_squares<kChunk, kSliceLanes<T, kVector>>(values, length, mean);
   });
   const float scale = rsqrtf(block_sum(squares, scratch[1]) / rows.length + rows.epsilon);
-  for_chunks(rows.length, [&](int64_t from, int length) {
+  for_chunks<kVector>(rows.length, [&](int64_t from, int length) {
     load(from, length);
-    store_normalised<T, kRowChunk, kVector>(rows, start, from, length, values, mean, scale);
+    store_normalised<T, kChunk, kVector>(rows, start, from, length, values, mean, scale);
   });
 }
 
