@@ -37,10 +37,12 @@ COMMANDS = {
     "check": Command("groundspeed.commands.check", "check implementations against the float64 reference"),
     "run": Command("groundspeed.commands.run", "measure, and print the speedup table"),
     "table": Command("groundspeed.commands.table", "print the speedup table of stored records"),
+    "claims": Command("groundspeed.commands.claims", "print published figures beside ours"),
     "machine": Command("groundspeed.commands.machine", "what this machine is called, and what it has"),
     "gate": Command("groundspeed.gate.gate_command", "judge a change: base and head side by side on one GPU"),
     "compare": Command("groundspeed.gate.compare_command", "compare stored records of two commits, machines or files"),
     "dash": Command("dashboard.command", "serve the dashboard on this machine", "dashboard"),
+    "best": Command("dashboard.best_command", "print which implementation wins at which size", "dashboard"),
     "export": Command("dashboard.export_command", "write the dashboard as one offline HTML file", "dashboard"),
 }
 

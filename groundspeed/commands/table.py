@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UserError("--check goes with --readme; type: groundspeed table --readme --check")
     if arguments.readme:
         return _readme(project, results, check=arguments.check)
-    machine = _machine(arguments.machine, results)
+    machine = choose_machine(arguments.machine, results)
     if arguments.runs:
         return _list_runs(results, machine)
     return _show(arguments, results, machine)
@@ -85,7 +85,8 @@ def _about(record: Record) -> str:
     return f"run {header.run_id}, tier {header.tier}, {commit}\n"
 
 
-def _machine(named: str | None, results: Path) -> str:
+def choose_machine(named: str | None, results: Path) -> str:
+    """The machine whose records are meant: the one named, this one, or the only one there is."""
     from groundspeed.machine import machine_name
     from groundspeed.report.stored import machines
 
