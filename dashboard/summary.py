@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from dashboard.components.palette import BASELINE
 from dashboard.store import CASE, SERIES
 
-GROUPS = {"torch_compile": "torch_compile"}  # an implementation with a column of its own; the rest go by back end
+ALONE = ("torch_compile",)  # implementations with a column of their own; the rest go by back end
+ORDER = ("torch", "torch_compile", "triton", "cuda", "cupy")
 
 
 def speedups_by(speedups: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
@@ -91,12 +93,17 @@ def since_previous(everything: pl.LazyFrame, metric: str, low: str, high: str, d
 
 def columns_of(implementations: Sequence[str], grouped: bool) -> dict[str, tuple[str, ...]]:
     """Columns of the overview's matrix: each implementation, or each back end with its implementations."""
-    if not grouped:
-        return {name: (name,) for name in implementations}
     columns: dict[str, list[str]] = {}
     for name in implementations:
-        group = GROUPS.get(name) or name.partition("_")[0]
-        columns.setdefault(group, []).append(name)
-    order = ("torch", "torch_compile", "triton", "cuda", "cupy")
-    ranked = sorted(columns, key=lambda group: (order.index(group) if group in order else len(order), group))
-    return {group: tuple(columns[group]) for group in ranked}
+        columns.setdefault(_group(name) if grouped else name, []).append(name)
+    ranked = sorted(columns, key=lambda column: (_rank(columns[column][0]), column != BASELINE, column))
+    return {column: tuple(columns[column]) for column in ranked}
+
+
+def _group(implementation: str) -> str:
+    return implementation if implementation in ALONE else implementation.partition("_")[0]
+
+
+def _rank(implementation: str) -> int:
+    group = _group(implementation)
+    return ORDER.index(group) if group in ORDER else len(ORDER)

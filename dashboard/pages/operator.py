@@ -85,15 +85,7 @@ def _tiles(view: View, operator: str, speedups: pl.DataFrame) -> html.Div:
     regressions = open_regressions(view, operator)
     return html.Div(
         [
-            tile(
-                "Best over all cases",
-                first["implementation"] if first else "–",
-                f"{numbers.times(first['geomean'])} over {view.baseline}, geometric mean of "
-                f"{first['k']} of {cases} cases"
-                if first
-                else "no implementation beside the baseline has a value",
-                tone="good" if first else "",
-            ),
+            _best_tile(view, first, cases),
             tile(
                 "Most often fastest",
                 wins[0]["implementation"] if wins else "–",
@@ -114,6 +106,17 @@ def _tiles(view: View, operator: str, speedups: pl.DataFrame) -> html.Div:
         ],
         className="tiles",
     )
+
+
+def _best_tile(view: View, first: dict[str, Any] | None, cases: int) -> html.Div:
+    """The implementation with the best mean, which may be the baseline."""
+    title = "Best over all cases"
+    if first is None:
+        return tile(title, "–", f"no implementation beside {view.baseline} has a value")
+    mean = f"{numbers.times(first['geomean'])} over {view.baseline}, geometric mean of {first['k']} of {cases} cases"
+    if first["geomean"] <= 1:
+        return tile(title, view.baseline, f"next is {first['implementation']}: {mean}")
+    return tile(title, first["implementation"], mean, tone="good")
 
 
 def _winners(view: View, operator: str, speedups: pl.DataFrame) -> pl.DataFrame:

@@ -54,10 +54,10 @@ def _tiles(view: View, speedups: pl.DataFrame, others: pl.DataFrame) -> html.Div
     return html.Div(
         [
             tile(
-                f"Fastest implementation against {view.baseline}",
+                f"Best of the others against {view.baseline}",
                 numbers.times(math.exp(mean)) if isinstance(mean, float) else numbers.ABSENT,
                 f"geometric mean over {best.height} of {cases} cases; ahead in {faster}",
-                tone="good",
+                tone="good" if isinstance(mean, float) and mean > 0 else "",
             ),
             tile(
                 "Open regressions",
@@ -139,7 +139,7 @@ def _best_of(rows: list[dict[str, Any]]) -> dict[str, Any] | None:
 def _cell(view: View, row: dict[str, Any], best: bool, column: str) -> MatrixCell:
     href = view.state.to("operator", operator=row["operator"], show=f"{view.baseline}~{row['implementation']}")
     name = row["implementation"]
-    partial = f"{row['k']} of {row['n']}" if row["k"] < row["n"] else ""
+    partial = f"{row['k']} of {row['n']}" if 0 < row["k"] < row["n"] else ""
     below = " · ".join(part for part in (name if name != column else "", partial) if part)
     hint = (
         f"{name} on {row['operator']}: {numbers.times(row['geomean'])} over {view.baseline}, {row['k']} of {row['n']} "
@@ -186,11 +186,12 @@ def _means(view: View, others: pl.DataFrame) -> html.Section:
 
 def _extremes(view: View, others: pl.DataFrame) -> html.Section:
     best = best_by_case(others).sort("speedup", descending=True)
+    gains = best.filter(pl.col("speedup") > 1).head(LISTED)
     losses = best.filter(pl.col("speedup") < 1).reverse().head(LISTED)
     return panel(
         "Largest gains and losses",
         html.H3("Gains"),
-        _cases("gains", view, best.filter(pl.col("speedup") > 1).head(LISTED)),
+        _cases("gains", view, gains) if gains.height else html.P("None."),
         html.H3("Cases in which nothing beats the baseline"),
         _cases("losses", view, losses) if losses.height else html.P("None."),
         note=f"The fastest implementation of each case against {view.baseline}.",

@@ -173,3 +173,17 @@ def test_the_served_json_has_no_nan(store: Store) -> None:
     for page in PAGES:
         text = to_json(draw_view(Library(store), State(page, {}), Path(".")))
         assert not constants(text), page
+
+
+def test_claims_stand_beside_what_was_measured(store: Store, tmp_path: Path) -> None:
+    ledger = tmp_path / "impls" / "claims.toml"
+    ledger.parent.mkdir()
+    ledger.write_text(
+        '[[claim]]\nsource = "a page"\noperator = "relu"\nimplementation = "cuda_vec4"\npublished = "3×"\n'
+        '[[claim]]\nsource = "another"\noperator = "nothing of ours"\nimplementation = "x"\n'
+    )
+    text = shown(store, "claims", tmp_path)
+    assert "2 claims, 1 with a ratio of ours" in text
+    assert "15 of 15 cases" in text
+    ledger.write_text("[[claim]\n")
+    assert "cannot be read" in shown(store, "claims", tmp_path)
