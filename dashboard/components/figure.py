@@ -80,6 +80,7 @@ def layout(x: dict[str, Any], y: dict[str, Any], height: int = 420, **more: Any)
         "hoverlabel": {"align": "left", "font": {"family": "system-ui, sans-serif", "size": 12}},
         "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.01, "x": 0, "font": {"size": 12}},
         "hovermode": "closest",
+        "modebar": {"bgcolor": "rgba(0,0,0,0)"},  # plotly makes it an opaque grey from a transparent paper
         "dragmode": "zoom",
         **more,
     }

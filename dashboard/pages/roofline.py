@@ -63,14 +63,26 @@ def draw(view: View) -> list[Any]:
 
 
 def newest_ceilings(view: View) -> tuple[dict[str, Any], str]:
-    """The ceilings of the newest run that measured them, and which run that was."""
+    """The newest ceilings, and which runs they are of.
+
+    Only sweeps of compute-bound operators measure a matmul rate, for their own dtypes: each kind of ceiling is the
+    newest of its kind.
+    """
     runs = view.frames.snapshot.runs.filter(
         (pl.col("machine") == view.machine) & (pl.col("ceilings").cast(pl.String) != "")
     ).sort("started", descending=True, nulls_last=True)
-    if runs.is_empty():
-        return {}, ""
-    row = runs.row(0, named=True)
-    return json.loads(row["ceilings"]), f"run {row['run_id']}, commit {short(row['commit'])}"
+    found: dict[str, Any] = {}
+    sources: dict[str, None] = {}
+    for row in runs.iter_rows(named=True):
+        measured = json.loads(row["ceilings"])
+        rates = measured.pop("matmul", None) or {}
+        matmul = found.setdefault("matmul", {})
+        fresh = (measured.keys() - found.keys()) | (rates.keys() - matmul.keys())
+        if fresh:
+            found = measured | found
+            found["matmul"] = rates | matmul
+            sources[f"run {row['run_id']}, commit {short(row['commit'])}"] = None
+    return found, "; ".join(sources)
 
 
 def _chart(view: View, rows: list[dict[str, Any]], ceilings: dict[str, Any], dtype: str, source: str) -> Any:
