@@ -19,13 +19,13 @@ PYTEST_ARGS ?=
 # The environment's interpreter; $(1) are the extras to install. It is instant when nothing changed.
 environment = $(PYTHON) tools/environment.py --venv $(VENV) --cuda $(CUDA) --extras "$(1)"
 
-.PHONY: bench test gpu-test dash gate soak-gate table readme chromium clean
+.PHONY: bench test gpu-test dash gate soak-gate table readme clean
 
 bench:
 	@python=$$($(call environment,)) && $$python -m groundspeed run --tier $(TIER) $(if $(ONLY),--only $(ONLY))
 
-test: chromium
-	@python=$$($(call environment,dev)) && PYTHON=$$python sh tools/test.sh $(PYTEST_ARGS)
+test:
+	@bash tools/test.sh $(call environment,dev) -- $(PYTEST_ARGS)
 
 gpu-test:
 	@python=$$($(call environment,bridge)) && $$python -m pytest -m gpu $(PYTEST_ARGS)
@@ -44,9 +44,6 @@ table:
 
 readme:
 	@python=$$($(call environment,)) && $$python -m groundspeed table --readme
-
-chromium:
-	@sh tools/chromium.sh
 
 clean:
 	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

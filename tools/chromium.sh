@@ -10,7 +10,7 @@ if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
     exit 0
 fi
 echo "chromium: installing with apt-get"
-if ! { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; } >/tmp/groundspeed-apt.log 2>&1; then
+if ! { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core; } >/tmp/groundspeed-apt.log 2>&1; then
     tail -n 3 /tmp/groundspeed-apt.log
     echo "chromium: apt-get could not install it: browser tests will be skipped"
 fi

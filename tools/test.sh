@@ -1,22 +1,46 @@
-#!/bin/sh
-# Every check that a change must pass, each with the seconds it took. $PYTHON is the environment's interpreter.
-# A stage that fails does not hide the ones after it; the exit status is 1 when any failed.
-set -u
+#!/usr/bin/env bash
+# Every check that a change must pass, each with the time it took. A stage that fails hides none of those after it; the
+# exit status is 1 when any failed.
+#
+#     tools/test.sh ENVIRONMENT... -- [PYTEST ARGUMENTS]
+#
+# ENVIRONMENT is the command that makes the environment and prints its interpreter.
+set -uo pipefail
+
+make_environment=()
+while [ "$#" -gt 0 ] && [ "$1" != -- ]; do
+    make_environment+=("$1")
+    shift
+done
+shift
 
 failed=""
 stage() {
-    name=$1
+    local name=$1 TIMEFORMAT="== $1 took %0R s (processor: %0U s)"
     shift
-    began=$(date +%s)
-    printf '== %s\n' "$name"
-    "$@" || failed="$failed $name"
-    printf '== %s took %s s\n\n' "$name" "$(($(date +%s) - began))"
+    echo "== $name"
+    time "$@" || failed="$failed $name"
+    echo
 }
 
-stage lint "$PYTHON" -m ruff check .
-stage format "$PYTHON" -m ruff format --check .
-stage types "$PYTHON" -m mypy
-stage tests "$PYTHON" -m pytest --durations=15 "$@"
+environment() {
+    python=$("${make_environment[@]}")
+}
+
+stage chromium sh tools/chromium.sh
+stage environment environment
+if [ -z "${python:-}" ]; then
+    echo "failed:$failed"
+    exit 1
+fi
+stage lint "$python" -m ruff check .
+stage format "$python" -m ruff format --check .
+stage types "$python" -m mypy
+if [ "$#" = 0 ]; then
+    # The tests below find everything compiled; here it shows what compiling costs.
+    stage cuda "$python" -m pytest -q tests/architecture/test_cuda_builds.py
+fi
+stage tests "$python" -m pytest --durations=15 "$@"
 
 if [ -n "$failed" ]; then
     echo "failed:$failed"
