@@ -106,11 +106,11 @@ def machine_names(frames: Frames) -> tuple[str, ...]:
 
 
 def project_names(frames: Frames, machine: str) -> tuple[str, ...]:
-    """Kinds of results of one machine."""
+    """Kinds of results of one machine. Rows count, not files: what asv keeps of our own runs is not shown twice."""
 
     def make() -> tuple[str, ...]:
-        runs = frames.snapshot.runs.filter(pl.col("machine") == machine)
-        return tuple(sorted(runs.get_column("project").cast(pl.String).unique().to_list()))
+        rows = frames.snapshot.latest.filter(pl.col("machine") == machine)
+        return tuple(sorted(rows.get_column("project").cast(pl.String).unique().to_list()))
 
     return frames.once(("projects", machine), make)
 

@@ -39,11 +39,12 @@ def ratio_strip(rows: Sequence[dict[str, Any]], left: str, right: str, show: Cal
     }
     ratios = [row["ratio"] for row in rows]
     low, high = min(0.97, *ratios), max(1.03, *ratios)
+    margin = 0.03 * math.log10(high / low)
     ticks = _ticks(low, high)
     x = axis(
         "ratio",
         type="log",
-        range=[math.log10(low / 1.005), math.log10(high * 1.005)],
+        range=[math.log10(low) - margin, math.log10(high) + margin],
         tickvals=ticks,
         ticktext=[f"{tick:.4g}×" for tick in ticks],
     )

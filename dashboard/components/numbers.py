@@ -71,9 +71,8 @@ def spread(value: float | None, low: float | None, high: float | None) -> str:
 
 
 def _step(value: float, steps: tuple[tuple[float, str], ...]) -> tuple[float, str]:
-    # the step is chosen for the rounded value: 999.6 ns would otherwise read "1,000 ns"
-    rounded = abs(float(f"{value:.2e}"))
+    # the step is chosen for the rounded number: 999.6 ns would otherwise read "1,000 ns"
     for factor, name in steps:
-        if rounded >= factor * (1 - 1e-12):
+        if float(f"{abs(value) / factor:.2e}") >= 1:
             return factor, name
     return steps[-1]

@@ -13,6 +13,7 @@ from dashboard.components.palette import sign
 
 _ROOFS = (("read", "dash"), ("copy", "solid"), ("write", "dot"))
 _INK = "#57606a"
+ALONE = ("torch_eager", "torch_compile")  # never drawn together with the rest of their back end
 MOST_NAMES = 3  # operators named at one place
 
 
@@ -30,12 +31,19 @@ class RoofPoint:
     href: str
 
 
-def roof(points: Sequence[RoofPoint], ceilings: dict[str, Any], dtype: str) -> Figure:
-    """Points by implementation under bandwidth slopes and the matmul rate of the dtype."""
-    names = sorted({point.implementation for point in points})
-    traces = _roofs(points, ceilings, dtype) + [
-        _marks([p for p in points if p.implementation == name]) for name in names
-    ]
+def roof(points: Sequence[RoofPoint], ceilings: dict[str, Any], dtype: str, together: bool = False) -> Figure:
+    """Points under bandwidth slopes and the matmul rate of the dtype, one trace an implementation.
+
+    ``together`` draws the implementations of a back end as one trace: all operators have dozens between them.
+    """
+
+    def name_of(point: RoofPoint) -> str:
+        alone = not together or point.implementation in ALONE
+        return point.implementation if alone else point.implementation.partition("_")[0]
+
+    names = sorted({name_of(point) for point in points})
+    traces = _roofs(points, ceilings, dtype)
+    traces += [_marks(name, [point for point in points if name_of(point) == name]) for name in names]
     x = unit_axis("FLOP per byte", "", [x for trace in traces for x in trace["x"]])
     y = unit_axis("arithmetic rate", "FLOP/s", [y for trace in traces for y in trace["y"]])
     return {"data": traces, "layout": layout(x, y, 540, annotations=_names(points))}
@@ -109,12 +117,12 @@ def _line(x: list[float], y: list[float], dash: str, name: str) -> Trace:
     }
 
 
-def _marks(points: list[RoofPoint]) -> Trace:
-    drawn = sign(points[0].implementation)
+def _marks(name: str, points: list[RoofPoint]) -> Trace:
+    drawn = sign(name)
     return {
         "type": "scatter",
         "mode": "markers",
-        "name": points[0].implementation,
+        "name": name,
         "x": [point.intensity for point in points],
         "y": [point.rate for point in points],
         "customdata": [point.href for point in points],

@@ -19,6 +19,7 @@ from dashboard.view import View, device_label, machine_details, machine_names
 
 AXES = (("commit", "two commits"), ("implementation", "two implementations"), ("machine", "two machines"))
 DRAWN = 400
+COMPARED = "torch_compile"  # with the baseline, when the link names none
 CONTROLS = ("machine", "project", "metric", "dtype")
 
 
@@ -92,7 +93,8 @@ def _sides(view: View, axis: str, values: list[str]) -> tuple[str, str]:
     if axis == "commit":
         usual = (values[1], values[0])
     elif axis == "implementation":
-        usual = (view.baseline, next(value for value in values if value != view.baseline))
+        others = [value for value in values if value != view.baseline]
+        usual = (view.baseline, COMPARED if COMPARED in others else others[0])
     else:
         usual = (values[0], values[1])
     left, right = view.state.get("left", usual[0]), view.state.get("right", usual[1])

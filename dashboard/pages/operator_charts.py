@@ -28,11 +28,12 @@ def in_order(frame: pl.DataFrame) -> pl.DataFrame:
     ).sort("dtype", "case_size", "shape")
 
 
-def size_chart(view: View, shown: pl.DataFrame, twin: Twin) -> Any:
-    """The metric against the bytes of a call, in one dtype; None without a value."""
+def size_chart(view: View, shown: pl.DataFrame, order: list[str], twin: Twin) -> Any:
+    """The metric against the bytes of a call, in one dtype; None without a value. ``order`` is the legend's."""
     dtype, rows = _in_one_dtype(view, shown.filter(pl.col(view.metric.name).is_finite() & (pl.col("bytes") > 0)))
     if not rows:
         return None
+    rows.sort(key=lambda row: order.index(row["implementation"]))
     points = [
         SizePoint(
             row["implementation"],
@@ -59,13 +60,14 @@ def size_chart(view: View, shown: pl.DataFrame, twin: Twin) -> Any:
     )
 
 
-def batch_chart(view: View, shown: pl.DataFrame) -> Any:
+def batch_chart(view: View, shown: pl.DataFrame, order: list[str]) -> Any:
     """Latency against throughput, one line an implementation over growing batches; None where no batch grows."""
     ok = shown.filter(pl.col("device_cold").is_finite() & pl.col("items_per_s").is_finite())
     dtype, rows = _in_one_dtype(view, ok)
     batch, same, rows = growing_batch(rows)
     if not batch:
         return None
+    rows.sort(key=lambda row: order.index(row["implementation"]))
     points = [
         BatchPoint(
             row["implementation"],

@@ -36,7 +36,7 @@ def draw(view: View) -> list[Any]:
         html.H1(f"Overview of {view.machine}", className="hidden"),
         _tiles(view, speedups, others),
         _matrix(view, speedups),
-        html.Div([_means(view, others), _extremes(view, others)], className="columns"),
+        html.Div([_means(view, speedups), _extremes(view, others)], className="columns"),
         _recent(view),
     ]
 
@@ -152,35 +152,55 @@ def _cell(view: View, row: dict[str, Any], best: bool, column: str) -> MatrixCel
     return MatrixCell(mark, "ok", math.log2(row["geomean"]), below, href, hint, best)
 
 
-def _means(view: View, others: pl.DataFrame) -> html.Section:
-    rows = speedups_by(others, ("implementation",)).sort("geomean", descending=True, nulls_last=True).to_dicts()
-    top = max((row["geomean"] for row in rows if row["geomean"]), default=1.0)
-    shown = [row for row in rows if row["geomean"]]
-    bars = [
-        html.Li(
-            [
-                html.A(row["implementation"], href=view.state.here(show=row["implementation"])),
-                html.Span(
-                    html.Span(
-                        style={
-                            "width": f"{row['geomean'] / top * 100:.1f}%",
-                            "backgroundColor": sign(row["implementation"]).colour,
-                        }
-                    ),
-                    className="track",
-                    **{"aria-hidden": "true"},
-                ),
-                html.Span(numbers.times(row["geomean"]), className="number"),
-                html.Span(f"{row['k']} of {row['n']}", className="below"),
-            ]
-        )
-        for row in shown
-    ]
+def _means(view: View, speedups: pl.DataFrame) -> html.Section:
+    by_operator = speedups_by(speedups, ("operator", "implementation")).filter(pl.col("geomean").is_not_null())
+    fastest = by_operator.sort("geomean", descending=True).unique("operator", keep="first").sort("operator").to_dicts()
+    wide = by_operator.group_by("implementation").len("operators").filter(pl.col("operators") > 1)
+    several = (
+        speedups_by(speedups.filter(pl.col("implementation") != view.baseline), ("implementation",))
+        .join(wide, on="implementation")
+        .filter(pl.col("geomean").is_not_null())
+        .sort("geomean", descending=True)
+        .to_dicts()
+    )
     return panel(
-        "By implementation",
-        html.Ol(bars, className="bars"),
+        "Fastest of each operator",
+        _bars([(row["operator"], row["implementation"], row) for row in fastest], view),
+        html.H3("Implementations that several operators have") if several else None,
+        _bars([(row["implementation"], f"{row['operators']} operators", row) for row in several], view),
         note=f"Geometric mean speedup over {view.baseline}, over k of n cases. Means over different cases do not rank "
-        "implementations: the matrix above does, operator by operator.",
+        "implementations: the matrix does, operator by operator.",
+    )
+
+
+def _bars(rows: list[tuple[str, str, dict[str, Any]]], view: View) -> html.Ol:
+    """One bar a row: what it is of, a second word, the mean with its k of n."""
+    top = max((row["geomean"] for _, _, row in rows), default=1.0)
+    return html.Ol(
+        [
+            html.Li(
+                [
+                    html.A(name, href=view.state.to("operator", operator=row["operator"]))
+                    if "operator" in row
+                    else name,
+                    html.Span(second, className="below"),
+                    html.Span(
+                        html.Span(
+                            style={
+                                "width": f"{row['geomean'] / top * 100:.1f}%",
+                                "backgroundColor": sign(row["implementation"]).colour,
+                            }
+                        ),
+                        className="track",
+                        **{"aria-hidden": "true"},
+                    ),
+                    html.Span(numbers.times(row["geomean"]), className="number"),
+                    html.Span(f"{row['k']} of {row['n']}", className="below"),
+                ]
+            )
+            for name, second, row in rows
+        ],
+        className="bars",
     )
 
 

@@ -39,7 +39,7 @@ def draw(view: View) -> list[Any]:
         points = points.filter(pl.col("operator") == operator)
     implementations = points.get_column("implementation").cast(pl.String).unique().sort().to_list()
     chosen = view.state.many("show")
-    if chosen:
+    if chosen and operator:
         points = points.filter(pl.col("implementation").cast(pl.String).is_in(chosen))
     return [
         html.Div(
@@ -50,7 +50,7 @@ def draw(view: View) -> list[Any]:
             [select("operator", "Operator", [("", "all operators"), *((o, o) for o in operators)], operator)],
             className="bar",
         ),
-        implementation_chips(view.state, implementations),
+        implementation_chips(view.state, implementations) if operator else None,
         html.P(
             "No ceilings were measured on this machine: the points stand without a roof. groundspeed calibrate "
             "measures them.",
@@ -58,7 +58,7 @@ def draw(view: View) -> list[Any]:
         )
         if not ceilings
         else None,
-        _chart(view, points.to_dicts(), ceilings, dtype, source),
+        _chart(view, points.to_dicts(), ceilings, dtype, source, not operator),
     ]
 
 
@@ -85,7 +85,9 @@ def newest_ceilings(view: View) -> tuple[dict[str, Any], str]:
     return found, "; ".join(sources)
 
 
-def _chart(view: View, rows: list[dict[str, Any]], ceilings: dict[str, Any], dtype: str, source: str) -> Any:
+def _chart(
+    view: View, rows: list[dict[str, Any]], ceilings: dict[str, Any], dtype: str, source: str, together: bool
+) -> Any:
     points = [
         RoofPoint(
             row["operator"],
@@ -140,7 +142,7 @@ def _chart(view: View, rows: list[dict[str, Any]], ceilings: dict[str, Any], dty
     return chart(
         "roofline",
         f"Roofline, {dtype}",
-        roof(points, ceilings, dtype),
+        roof(points, ceilings, dtype, together),
         table.table("roofline", columns, twin, (6, -1)),
         "Bytes and operations are the mathematical function's. Roofs were measured on this device"
         + (f" ({source}): {', '.join(roofs)}." if roofs else "; none is known.")

@@ -20,7 +20,6 @@ PICTURES = (
     ("overview-phone", "", PHONE, "light"),
     ("operator", "operator?operator=softmax", DESKTOP, "light"),
     ("roofline", "roofline", DESKTOP, "light"),
-    ("history", "history?operator=softmax", DESKTOP, "light"),
     ("compare", "compare?axis=implementation&left=torch_eager&right=torch_compile", DESKTOP, "light"),
 )
 

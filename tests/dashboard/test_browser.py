@@ -152,7 +152,7 @@ def test_back_and_forward(site: Site, watched: Watched) -> None:
     page.go_back()
     page.locator("h1", has_text="softmax").wait_for()
     page.go_back()
-    page.locator("h2", has_text="By implementation").wait_for()
+    page.locator("h2", has_text="Fastest of each operator").wait_for()
     page.go_forward()
     page.locator("h1", has_text="softmax").wait_for()
 
