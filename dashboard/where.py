@@ -21,11 +21,9 @@ def results_folder(arguments: argparse.Namespace) -> Path:
 
 
 def checkout(arguments: argparse.Namespace, results: Path) -> Path:
-    """The checkout whose claims are shown: the one that ``--project`` or the current folder names, else the folder
-    above the results, which may be no checkout at all."""
-    try:
-        return find_project(getattr(arguments, "project", None)).root
-    except UserError:
-        if getattr(arguments, "project", None) is not None:
-            raise
+    """The checkout whose claims are shown: that of ``--project``; with ``--results`` the folder above the results, which
+    may be another project's; else the one that the current folder lies in."""
+    project: Path | None = getattr(arguments, "project", None)
+    if project is None and arguments.results is not None:
         return results.resolve().parent
+    return find_project(project).root

@@ -1,12 +1,7 @@
-"""Published figures beside ours.
-
-``impls/claims.toml`` is a list of ``[[claim]]`` tables of any fields. A claim that names ``operator`` and
-``implementation`` (and perhaps ``baseline`` and ``dtype``) gets the ratio that was measured here beside it.
-"""
+"""Published figures beside ours: the ledger ``impls/claims.toml``, answered from the machine's newest records."""
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +9,16 @@ import polars as pl
 from dash import html
 
 from dashboard.components import numbers, table
-from dashboard.components.palette import BASELINE
 from dashboard.components.parts import empty, panel
 from dashboard.frames import Frames
 from dashboard.pages.page import Page
 from dashboard.state import State
-from dashboard.summary import speedups_by
-from dashboard.view import View, device_label
+from dashboard.view import OUR_PROJECT, View, device_label
+from groundspeed.analysis.claims import Answer, answers, read_claims
+from groundspeed.records import Record, RecordError, read_records
 
 LEDGER = Path("impls") / "claims.toml"
+MARKS = {"reproduced": "✓", "exceeded": "✓✓", "not reproduced": "✕", "not measured": "–"}
 
 
 def draw(state: State, view: View | None, frames: Frames, repository: Path) -> list[Any]:
@@ -36,56 +32,67 @@ def draw(state: State, view: View | None, frames: Frames, repository: Path) -> l
                 "It lists published figures; each is shown beside what was measured here.",
             ),
         ]
-    try:
-        ledger = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        return [html.H1("Claims"), empty("The claims ledger cannot be read", f"{LEDGER}: {error}")]
-    claims = [entry for entry in ledger.get("claim", []) if isinstance(entry, dict)]
-    return [html.H1("Claims"), _list(view, claims)]
+    claims = read_claims(path)
+    records, problems = _records(view, {claim.operator for claim in claims}) if view is not None else ([], [])
+    told = [html.P(str(problem), className="notice", role="alert") for problem in problems]
+    return [html.H1("Claims"), *told, _list(view, answers(claims, records))]
 
 
-def _list(view: View | None, claims: list[dict[str, Any]]) -> html.Section:
-    names = list(dict.fromkeys(name for entry in claims for name in entry))
-    measured = [_ours(view, entry) if view is not None and view.ours else None for entry in claims]
-    columns = [
-        *(table.text(name.replace("_", " "), name) for name in names),
-        table.number("Measured here", "here", numbers.times, hint="geometric mean of the speedup over its baseline"),
-        table.text("Over", "cases"),
-    ]
-    rows = [
-        {
-            **{name: _words(entry.get(name, "")) for name in names},
-            "here": ours["geomean"] if ours else None,
-            "cases": f"{ours['k']} of {ours['n']} cases" if ours else "",
-        }
-        for entry, ours in zip(claims, measured, strict=True)
-    ]
-    where = (
-        f"Measured on {view.machine} ({device_label(view.device)})." if view is not None else "Nothing was measured."
+def _records(view: View, operators: set[str]) -> tuple[list[Record], list[RecordError]]:
+    """The newest records of these operators on the machine, read whole: a claim is answered in pairs of samples."""
+    runs = view.frames.snapshot.runs.filter(
+        (pl.col("machine") == view.machine)
+        & (pl.col("project") == OUR_PROJECT)
+        & pl.col("operator").is_in([*operators])
     )
-    found = sum(ours is not None for ours in measured)
-    return panel(f"{len(rows)} claims, {found} with a ratio of ours", table.table("claims", columns, rows), note=where)
+    newest = runs.sort("started").unique("operator", keep="last", maintain_order=True)
+    paths = [view.frames.snapshot.results / source for source in newest.get_column("source").to_list()]
+    read = view.frames.once(("records", *paths), lambda: list(read_records(paths)))
+    return [one for one in read if isinstance(one, Record)], [one for one in read if isinstance(one, RecordError)]
 
 
-def _ours(view: View, claim: dict[str, Any]) -> dict[str, Any] | None:
-    """Our mean speedup for what the claim is about; None where the claim names nothing of ours or nothing was run."""
-    operator, implementation = claim.get("operator"), claim.get("implementation")
-    if not isinstance(operator, str) or not isinstance(implementation, str):
-        return None
-    baseline = str(claim.get("baseline") or BASELINE)
-    rows = view.frames.speedups(view.machine, view.project, view.metric.name, baseline)
-    rows = rows.filter(pl.col("operator") == operator)
-    if isinstance(claim.get("dtype"), str):
-        rows = rows.filter(pl.col("dtype") == claim["dtype"])
-    found = speedups_by(rows, ("operator", "implementation")).filter(pl.col("implementation") == implementation)
-    known = found.filter(pl.col("geomean").is_not_null()).to_dicts()
-    return known[0] if known else None
+def _list(view: View | None, found: tuple[Answer, ...]) -> html.Section:
+    columns = [
+        table.text("Claim", "claim"),
+        table.text("Published", "published"),
+        table.text("For", "gpu"),
+        table.number("Ours", "ours", numbers.times, large=True, hint="geometric mean over the cases that both ran"),
+        table.text("Over", "cases"),
+        table.text("Verdict", "verdict"),
+        table.link("Implementation", "implementation", lambda row: row["href"]),
+        table.text("Baseline", "baseline"),
+        table.text("Source", "source"),
+        table.text("Reproduce", "command"),
+    ]
+    state = view.state if view is not None else State()
+    measured = sum(answer.ratio is not None for answer in found)
+    where = f"Ours: device time, cold L2, on {view.machine} ({device_label(view.device)}). " if view is not None else ""
+    return panel(
+        f"{len(found)} claims, {measured} with a ratio of ours",
+        table.table("claims", columns, [_row(state, answer) for answer in found]),
+        note=where + "Most claims were made for another GPU; the verdict then says so. Published factors are rounded: "
+        "within 5 % of the range counts as reproduced.",
+    )
 
 
-def _words(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{key}={inner}" for key, inner in value.items())
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+def _row(state: State, answer: Answer) -> dict[str, Any]:
+    claim = answer.claim
+    low, high = claim.published
+    shown = numbers.times(low) if low == high else f"{numbers.significant(low)} to {numbers.times(high)}"
+    other = ", other GPU" if answer.other_gpu and answer.ratio is not None else ""
+    return {
+        "claim": claim.claim,
+        "published": shown,
+        "gpu": claim.gpu,
+        "ours": answer.ratio,
+        "cases": f"{len(answer.cases)} {'case' if len(answer.cases) == 1 else 'cases'}" if answer.cases else "",
+        "verdict": f"{MARKS[answer.verdict]} {answer.verdict}{other}",
+        "implementation": f"{claim.operator}/{claim.implementation}" + (f" {claim.dtype}" if claim.dtype else ""),
+        "baseline": claim.baseline,
+        "source": claim.source,
+        "command": answer.command,
+        "href": state.to("operator", operator=claim.operator, show=f"{claim.baseline}~{claim.implementation}"),
+    }
 
 
-PAGE = Page("claims", "Claims", draw, ("machine", "metric"), needs_results=False)
+PAGE = Page("claims", "Claims", draw, ("machine",), needs_results=False)

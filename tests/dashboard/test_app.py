@@ -104,7 +104,7 @@ def test_results_of_other_projects(page: str, kind: str, tmp_path_factory: pytes
     folder = tmp_path_factory.getbasetemp() / kind.partition("/")[0]
     if not folder.exists():
         shutil.copytree(DATA / kind, folder)
-    text = shown(open_store(folder), page)
+    text = shown(open_store(folder), page, folder)
     assert FAILED not in text
     assert "torch_eager" not in text  # none of our words is forced on them
 
@@ -178,12 +178,20 @@ def test_the_served_json_has_no_nan(store: Store) -> None:
 def test_claims_stand_beside_what_was_measured(store: Store, tmp_path: Path) -> None:
     ledger = tmp_path / "impls" / "claims.toml"
     ledger.parent.mkdir()
+    claim = (
+        '[[claim]]\nsource = "a page"\nclaim = "{}"\ngpu = "V100"\npublished = [{}]\n'
+        'operator = "{}"\nimplementation = "{}"\n'
+    )
     ledger.write_text(
-        '[[claim]]\nsource = "a page"\noperator = "relu"\nimplementation = "cuda_vec4"\npublished = "3×"\n'
-        '[[claim]]\nsource = "another"\noperator = "nothing of ours"\nimplementation = "x"\n'
+        claim.format("vectors double it", "1.5, 2.0", "relu", "cuda_vec4")
+        + claim.format("ten times", "10.0, 10.0", "relu", "triton_row")
+        + claim.format("of something else", "2.0, 2.0", "nothing_of_ours", "cuda_x")
     )
     text = shown(store, "claims", tmp_path)
-    assert "2 claims, 1 with a ratio of ours" in text
-    assert "15 of 15 cases" in text
+    assert "3 claims, 2 with a ratio of ours" in text
+    assert "✓✓ exceeded, other GPU" in text
+    assert "✕ not reproduced, other GPU" in text
+    assert "– not measured" in text
+    assert "15 cases" in text
     ledger.write_text("[[claim]\n")
-    assert "cannot be read" in shown(store, "claims", tmp_path)
+    assert "cannot be used" in shown(store, "claims", tmp_path)
