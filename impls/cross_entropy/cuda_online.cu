@@ -1,0 +1,98 @@
+// A block a row and one read of the logits: maximum and sum are kept together, online.
+//
+// Memory-bound: M·V logits read, M losses written. Four 16-byte vectors are in flight a thread; a vector's exponentials
+// are taken against the maximum so far, and the sum is rescaled once for all four. Rows that begin at a misaligned
+// address give up their first elements and are read by vectors all the same. Predicted: near the read bandwidth.
+#include "../_cuda/elementwise.cuh"
+#include "../_cuda/softmax_math.cuh"
+
+namespace {
+
+using namespace groundspeed;
+
+constexpr int kThreads = 512;
+constexpr int kVectors = 4;  // in flight a thread
+
+__device__ __forceinline__ void include(SoftmaxPartial& part, float value) {
+  const float maximum = fmaxf(part.maximum, value);
+  part.sum = part.sum * rescale(part.maximum, maximum) + rescale(value, maximum);
+  part.maximum = maximum;
+}
+
+template <typename T, int kPacks>
+__device__ __forceinline__ void include(SoftmaxPartial& part, const FloatPack<T> (&packs)[kPacks]) {
+  float maximum = part.maximum;
+#pragma unroll
+  for (int v = 0; v < kPacks; ++v) {
+#pragma unroll
+    for (int lane = 0; lane < FloatPack<T>::kLanes; ++lane) maximum = fmaxf(maximum, to_float(packs[v].lanes[lane]));
+  }
+  const float shift = safe_shift(maximum);
+  part.sum *= rescale(part.maximum, maximum);
+  part.maximum = maximum;
+#pragma unroll
+  for (int v = 0; v < kPacks; ++v) {
+#pragma unroll
+    for (int lane = 0; lane < FloatPack<T>::kLanes; ++lane) part.sum += fast_exp(to_float(packs[v].lanes[lane]) - shift);
+  }
+}
+
+// This thread's share of a row.
+template <typename T>
+__device__ __forceinline__ SoftmaxPartial row_part(const T* __restrict__ row, int64_t length) {
+  constexpr int kLanes = FloatPack<T>::kLanes;
+  constexpr int64_t kStep = kThreads * kLanes;
+  SoftmaxPartial part{-CUDART_INF_F, 0.0f};
+  const int misaligned = static_cast<int>(reinterpret_cast<uintptr_t>(row) % kPackBytes / sizeof(T));
+  const int64_t head = misaligned == 0 ? 0 : min(static_cast<int64_t>(kLanes - misaligned), length);
+  const int64_t whole = head + (length - head) / kLanes * kLanes;
+  if (threadIdx.x < head) include(part, to_float(row[threadIdx.x]));
+  if (whole + threadIdx.x < length) include(part, to_float(row[whole + threadIdx.x]));
+  int64_t at = head + threadIdx.x * kLanes;
+#pragma unroll 1
+  for (; at + (kVectors - 1) * kStep < whole; at += kVectors * kStep) {
+    FloatPack<T> packs[kVectors];
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) packs[v] = load_pack(row + at + v * kStep);
+    include(part, packs);
+  }
+#pragma unroll 1
+  for (; at < whole; at += kStep) {
+    const FloatPack<T> packs[1] = {load_pack(row + at)};
+    include(part, packs);
+  }
+  return part;
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads) cross_entropy_online(
+    const T* __restrict__ x, const int64_t* __restrict__ target, T* __restrict__ y, int64_t length) {
+  __shared__ SoftmaxPartial scratch[kWarp];
+  const T* row = x + static_cast<int64_t>(blockIdx.x) * length;
+  const int64_t wanted = target[blockIdx.x];
+  const bool known = wanted >= 0 && wanted < length;
+  const float logit = threadIdx.x == 0 && known ? to_float(row[wanted]) : CUDART_NAN_F;
+  const SoftmaxPartial whole = block_merge(warp_merge(row_part(row, length)), scratch);
+  if (threadIdx.x == 0) y[blockIdx.x] = from_float<T>(whole.maximum - logit + logf(whole.sum));
+}
+
+Tensor run(Tensor input, Tensor target) {
+  STD_TORCH_CHECK(input.dim() == 2 && target.dim() == 1 && target.size(0) == input.size(0) &&
+                      target.scalar_type() == ScalarType::Long,
+                  "cross_entropy/cuda_online: expected x [M, V] and target [M] of int64");
+  const Tensor x = torch::stable::contiguous(input), classes = torch::stable::contiguous(target);
+  const int64_t rows = x.size(0);
+  Tensor y = torch::stable::new_empty(x, {&rows, 1});
+  if (rows == 0) return y;
+  dispatch_float(x, "cross_entropy/cuda_online", [&](auto tag) {
+    using T = decltype(tag);
+    cross_entropy_online<<<covering_grid(rows, 1), kThreads, 0, current_stream(x)>>>(
+        input_pointer<T>(x), input_pointer<int64_t>(classes), output_pointer<T>(y), x.size(1));
+  });
+  check_launch("cross_entropy/cuda_online");
+  return y;
+}
+
+}  // namespace
+
+GROUNDSPEED_OPERATOR("run(Tensor x, Tensor target) -> Tensor", run)
