@@ -49,7 +49,7 @@ def append(results: Path, key: str, state: str, note: str, who: str, about: str 
         raise UserError(f"unknown state {state!r}: expected one of {', '.join(STATES)}")
     if state in NEEDS_NOTE and not note:
         raise UserError(f"{state}: say why in the note; a change is muted only with a reason")
-    event = Event(key, state, note, who, datetime.now(UTC).isoformat(timespec="milliseconds"), about[:200])
+    event = Event(key, state, note, who, datetime.now(UTC).isoformat(timespec="microseconds"), about[:200])
     line = json.dumps(asdict(event), ensure_ascii=False) + "\n"
     handle = os.open(results / FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:

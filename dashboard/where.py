@@ -21,8 +21,10 @@ def results_folder(arguments: argparse.Namespace) -> Path:
 
 
 def checkout(arguments: argparse.Namespace, results: Path) -> Path:
-    """The checkout whose claims are shown: that of ``--project``; with ``--results`` the folder above the results, which
-    may be another project's; else the one that the current folder lies in."""
+    """The checkout whose claims are shown: that of ``--project``, else the one that the current folder lies in.
+
+    With ``--results`` alone it is the folder above the results, which may be another project's.
+    """
     project: Path | None = getattr(arguments, "project", None)
     if project is None and arguments.results is not None:
         return results.resolve().parent

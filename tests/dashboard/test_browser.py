@@ -197,6 +197,7 @@ def test_tables_sort_filter_and_give_csv(site: Site, watched: Watched) -> None:
     table = page.locator("#twin-cases")
     table.get_by_role("searchbox").fill("triton device>20us")
     rows = table.locator("tbody tr")
+    rows.nth(1).wait_for()
     assert rows.count() == 2
     table.get_by_role("button", name="Device time, cold L2").click()
     assert table.locator("th", has_text="Device time").get_attribute("aria-sort") == "ascending"
