@@ -1,0 +1,20 @@
+// Padded 32 × 32 tiles through shared memory, image by image.
+//
+// Bound by memory: each element read and written once, in single elements. With C = 3 a tile holds 3 of 32 rows, so most
+// threads idle. Prediction: behind cuda_vec, far behind it for C = 3.
+#include "host.cuh"
+
+namespace {
+
+using namespace groundspeed;
+
+Tensor run(Tensor x, bool to_nhwc) {
+  return converted(x, to_nhwc, "layout_convert/cuda_tiled",
+                   [](const auto* in, auto* out, int64_t images, int64_t rows, int64_t columns, cudaStream_t stream) {
+                     launch_transpose_tile<1>(in, out, images, rows, columns, stream);
+                   });
+}
+
+}  // namespace
+
+GROUNDSPEED_OPERATOR("run(Tensor x, bool to_nhwc) -> Tensor", run)

@@ -1,0 +1,5 @@
+"""cuda_vec.cu takes the direction as a boolean."""
+
+from .direction import prepare
+
+__all__ = ["prepare"]
