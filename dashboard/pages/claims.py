@@ -14,7 +14,7 @@ from dashboard.frames import Frames
 from dashboard.pages.page import Page
 from dashboard.state import State
 from dashboard.view import OUR_PROJECT, View, device_label
-from groundspeed.analysis.claims import Answer, answers, read_claims
+from groundspeed.analysis.claims import Answer, LedgerError, answers, read_claims
 from groundspeed.records import Record, RecordError, read_records
 
 LEDGER = Path("impls") / "claims.toml"
@@ -32,7 +32,10 @@ def draw(state: State, view: View | None, frames: Frames, repository: Path) -> l
                 "It lists published figures; each is shown beside what was measured here.",
             ),
         ]
-    claims = read_claims(path)
+    try:
+        claims = read_claims(path)
+    except LedgerError as error:
+        return [html.H1("Claims"), empty("The claims ledger cannot be read", str(error))]
     records, problems = _records(view, {claim.operator for claim in claims}) if view is not None else ([], [])
     told = [html.P(str(problem), className="notice", role="alert") for problem in problems]
     return [html.H1("Claims"), *told, _list(view, answers(claims, records))]

@@ -15,10 +15,14 @@ import msgspec
 
 from groundspeed.analysis.speedup import Row, speedup_table
 from groundspeed.analysis.stats import geometric_mean
-from groundspeed.errors import UserError
 from groundspeed.records import Record
 
 Verdict = Literal["reproduced", "exceeded", "not reproduced", "not measured"]
+
+
+class LedgerError(ValueError):
+    """A ledger that cannot be used: names the file and the fault."""
+
 
 # A published factor is given to one or two digits: what rounds to it reproduces it.
 ROUNDING = 0.05
@@ -59,14 +63,14 @@ class Answer:
 
 
 def read_claims(path: Path) -> tuple[Claim, ...]:
-    """The ledger's claims in its order. Raises UserError naming the file and the fault."""
+    """The ledger's claims in its order. Raises LedgerError naming the file and the fault."""
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8")).get("claim", [])
         return tuple(msgspec.convert(table, Claim) for table in tables)
     except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from error
+        raise LedgerError(f"{path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
-        raise UserError(f"{path} cannot be used: {error}") from error
+        raise LedgerError(f"{path} cannot be used: {error}") from error
 
 
 def answers(claims: Iterable[Claim], records: Sequence[Record]) -> tuple[Answer, ...]:

@@ -12,6 +12,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from groundspeed.errors import UserError
 from groundspeed.project import find_project
 
 if TYPE_CHECKING:
@@ -27,14 +28,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from groundspeed.analysis.claims import answers, read_claims
+    from groundspeed.analysis.claims import LedgerError, answers, read_claims
     from groundspeed.commands.table import choose_machine
     from groundspeed.operator import TIERS
     from groundspeed.report.stored import latest_records
 
     project = find_project(arguments.project)
     results = (arguments.results or project.results).resolve()
-    claims = read_claims(project.root / "impls" / LEDGER)
+    try:
+        claims = read_claims(project.root / "impls" / LEDGER)
+    except LedgerError as error:
+        raise UserError(str(error)) from error
     machine = choose_machine(arguments.machine, results)
     records = latest_records(results, machine, TIERS)
     found = answers(claims, records)

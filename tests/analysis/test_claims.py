@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundspeed.analysis.claims import ROUNDING, Claim, answers, read_claims
-from groundspeed.errors import UserError
+from groundspeed.analysis.claims import ROUNDING, Claim, LedgerError, answers, read_claims
 from groundspeed.records import Environment, Footer, Header, Measurement, Record
 from groundspeed.tree import Tree
 
@@ -69,10 +68,10 @@ def test_a_faulty_ledger_is_one_clear_line(tmp_path):
     for text in ("[[claim]]\nsource = 1", "[[claim", '[[claim]]\nsource = "a"\nspeedup = 2'):
         ledger = tmp_path / "claims.toml"
         ledger.write_text(text, encoding="utf-8")
-        with pytest.raises(UserError, match=r"claims\.toml cannot be used") as caught:
+        with pytest.raises(LedgerError, match=r"claims\.toml cannot be used") as caught:
             read_claims(ledger)
         assert "\n" not in str(caught.value)
-    with pytest.raises(UserError, match="No such file"):
+    with pytest.raises(LedgerError, match="No such file"):
         read_claims(tmp_path / "none.toml")
 
 
