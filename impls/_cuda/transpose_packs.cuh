@@ -1,9 +1,9 @@
 // A batch of matrices transposed by 64 × 64 tiles, 16 bytes an access of global memory both ways.
 //
 // Shared memory is used by 32-bit words whatever the element is: of 16-bit elements, a thread loads two rows and joins
-// what lies one above the other into a word, which is then a pair of neighbours of the transposed row. The pitch is odd,
-// so that a warp's words fall two to a bank at most. Shapes whose rows or columns are no whole packs, and misaligned
-// pointers, take the 32 × 32 tiles.
+// what lies one above the other into a word, which is then a pair of neighbours of the transposed row. The pitch is
+// odd, so that a warp's words fall two to a bank at most. Shapes whose rows or columns are no whole packs, and
+// misaligned pointers, take the 32 × 32 tiles.
 #pragma once
 
 #include "transpose_tile.cuh"

@@ -1,7 +1,7 @@
 // A batch of matrices transposed by 32 × 32 tiles through shared memory: reads and writes are both coalesced.
 //
-// A warp reads rows of the tile and writes its columns. Without padding a column's elements lie 32 apart, all in one bank
-// of float32, and a warp takes 32 turns; with one element of padding they lie in 32 different banks.
+// A warp reads rows of the tile and writes its columns. Without padding a column's elements lie 32 apart, all in one
+// bank of float32, and a warp takes 32 turns; with one element of padding they lie in 32 different banks.
 #pragma once
 
 #include "elementwise.cuh"

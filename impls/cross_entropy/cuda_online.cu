@@ -33,7 +33,9 @@ __device__ __forceinline__ void include(SoftmaxPartial& part, const FloatPack<T>
 #pragma unroll
   for (int v = 0; v < kPacks; ++v) {
 #pragma unroll
-    for (int lane = 0; lane < FloatPack<T>::kLanes; ++lane) part.sum += fast_exp(to_float(packs[v].lanes[lane]) - shift);
+    for (int lane = 0; lane < FloatPack<T>::kLanes; ++lane) {
+      part.sum += fast_exp(to_float(packs[v].lanes[lane]) - shift);
+    }
   }
 }
 

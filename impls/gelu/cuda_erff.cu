@@ -1,8 +1,8 @@
 // CUDA's own erff in a vectorised pass.
 //
 // Bound by memory in float32: N elements read, N written, two 16-byte vectors a thread. In 16 bits an element has half
-// the time, and erff, accurate to 2 ulp, may not fit into it. Prediction: level with cuda_rational in float32, behind it
-// in 16 bits.
+// the time, and erff, accurate to 2 ulp, may not fit into it. Prediction: level with cuda_rational in float32, behind
+// it in 16 bits.
 #include "../_cuda/pack_map.cuh"
 
 namespace {

@@ -1,7 +1,7 @@
 // Padded 32 × 32 tiles through shared memory, image by image.
 //
-// Bound by memory: each element read and written once, in single elements. With C = 3 a tile holds 3 of 32 rows, so most
-// threads idle. Prediction: behind cuda_vec, far behind it for C = 3.
+// Bound by memory: each element read and written once, in single elements. With C = 3 a tile holds 3 of 32 rows, so
+// most threads idle. Prediction: behind cuda_vec, far behind it for C = 3.
 #include "host.cuh"
 
 namespace {

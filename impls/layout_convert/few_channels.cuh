@@ -1,7 +1,7 @@
 // Planes of few channels joined to pixels, or pixels parted into planes, through shared memory.
 //
-// Shared memory holds a run of pixels in NHWC order. The planes' side moves 16-byte packs of one channel and scatters or
-// gathers their elements; the pixels' side moves the run as it lies, by packs too.
+// Shared memory holds a run of pixels in NHWC order. The planes' side moves 16-byte packs of one channel and scatters
+// or gathers their elements; the pixels' side moves the run as it lies, by packs too.
 #pragma once
 
 #include "../_cuda/elementwise.cuh"

@@ -1,8 +1,8 @@
 // A block a row, the row in registers: the mask turns elements into -inf on the way in, and nothing else is stored.
 //
-// Memory-bound: M·N elements and as many bytes of mask read, M·N elements written. The mask is read as wide as the vectors
-// of the row are, 4 or 8 bytes a thread, right behind them. Predicted: near the copy bandwidth. Rows beyond 32768 elements,
-// and unaligned ones beyond 4096, are read twice (online softmax, then the division), partly from L2.
+// Memory-bound: M·N elements and as many bytes of mask read, M·N elements written. The mask is read as wide as the
+// vectors of the row are, 4 or 8 bytes a thread, right behind them. Predicted: near the copy bandwidth. Rows beyond
+// 32768 elements, and unaligned ones beyond 4096, are read twice (online softmax, then the division), partly from L2.
 #include "../_cuda/elementwise.cuh"
 #include "../_cuda/mask_pack.cuh"
 #include "../_cuda/row_block.cuh"
@@ -88,8 +88,9 @@ Tensor run(Tensor input, Tensor masked) {
                       masked.size(1) == input.size(1) && masked.scalar_type() == ScalarType::Byte,
                   "masked_softmax/cuda_block: expected x [M, N] and mask [M, N] of uint8");
   const Tensor mask = torch::stable::contiguous(masked);
-  return elementwise(input, "masked_softmax/cuda_block", [&](const auto* x, auto* y, int64_t size, cudaStream_t stream) {
-    launch(x, input_pointer<uint8_t>(mask), y, size / input.size(1), input.size(1), stream);
+  const int64_t length = input.size(1);
+  return elementwise(input, "masked_softmax/cuda_block", [&](const auto* x, auto* y, int64_t size, cudaStream_t on) {
+    launch(x, input_pointer<uint8_t>(mask), y, size / length, length, on);
   });
 }
 

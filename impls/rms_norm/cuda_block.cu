@@ -1,8 +1,8 @@
 // A block a row, the row in registers between its sum of squares and its output.
 //
 // Memory-bound: 2·M·N elements, and the weight from L2. One reduction, one barrier; sums are float32, so half precision
-// cannot overflow. Predicted: near the copy bandwidth from a thousand elements a row on. Rows beyond 32768 elements, and
-// unaligned ones beyond 4096, are read twice, the second time mostly from L2.
+// cannot overflow. Predicted: near the copy bandwidth from a thousand elements a row on. Rows beyond 32768 elements,
+// and unaligned ones beyond 4096, are read twice, the second time mostly from L2.
 #include "../_cuda/elementwise.cuh"
 #include "../_cuda/row_block.cuh"
 #include "../_cuda/row_slice.cuh"

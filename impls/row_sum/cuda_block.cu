@@ -1,7 +1,7 @@
 // A block a row, four 16-byte vectors in flight a thread, one barrier.
 //
-// Memory-bound: M·N elements read. Predicted: near the read bandwidth while there are many more rows than multiprocessors
-// hold blocks; with a few long rows most of the GPU idles, which cuda_split mends.
+// Memory-bound: M·N elements read. Predicted: near the read bandwidth while there are many more rows than
+// multiprocessors hold blocks; with a few long rows most of the GPU idles, which cuda_split mends.
 #include "row_sum.cuh"
 
 namespace {

@@ -1,8 +1,8 @@
 // Few long rows are split over many blocks, whose partial sums a second kernel adds.
 //
 // Memory-bound: M·N elements read, and a few thousand float32 partial sums written and read. The partial sums are added
-// in a fixed order, so that the result is the same each time, which atomic additions would not give. Predicted: the time
-// of cuda_block for many rows, near the read bandwidth for few.
+// in a fixed order, so that the result is the same each time, which atomic additions would not give. Predicted: the
+// time of cuda_block for many rows, near the read bandwidth for few.
 #include "row_sum.cuh"
 
 namespace {

@@ -1,7 +1,7 @@
 // The 32 × 32 tiles with a 33rd element in each row, so that a column lies in 32 different banks.
 //
-// Bound by memory: M·N elements read and written, in single elements of 4 or 2 bytes, without bank conflicts in float32.
-// Prediction: ahead of cuda_tiled; behind cuda_vec, which has 16 bytes in flight for each of its 4.
+// Bound by memory: M·N elements read and written, in single elements of 4 or 2 bytes, without bank conflicts in
+// float32. Prediction: ahead of cuda_tiled; behind cuda_vec, which has 16 bytes in flight for each of its 4.
 #include "host.cuh"
 
 namespace {

@@ -1,8 +1,8 @@
 // 64 × 64 tiles, 16 bytes an access of global memory both ways, the turn made by words of shared memory.
 //
 // Bound by memory: M·N elements read and written; a row of a tile is 256 bytes of float32, 128 of a 16-bit type, both
-// reading and writing. Prediction: near the copy ceiling for matrices whose sides are multiples of a vector; others take
-// the padded 32 × 32 tiles.
+// reading and writing. Prediction: near the copy ceiling for matrices whose sides are multiples of a vector; others
+// take the padded 32 × 32 tiles.
 #include "../_cuda/transpose_packs.cuh"
 #include "host.cuh"
 

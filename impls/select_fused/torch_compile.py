@@ -1,0 +1,21 @@
+"""The eager function through Inductor, which computes both branches and the choice in one generated kernel.
+
+Bound by memory: N elements and N bytes read, N elements written. Prediction: a third of eager's time on large tensors.
+"""
+
+import torch
+
+
+def select(x, mask):
+    """silu(x) where mask is set, else x / 10; x [N], mask [N] of uint8."""
+    return torch.where(mask != 0, torch.nn.functional.silu(x), x * 0.1)
+
+
+def prepare(x, mask):
+    compiled = torch.compile(select, dynamic=False, fullgraph=True, mode="max-autotune-no-cudagraphs")
+    compiled(x, mask)
+
+    def run():
+        return compiled(x, mask)
+
+    return run
