@@ -9,7 +9,9 @@ from __future__ import annotations
 import argparse
 import difflib
 import importlib
+import io
 import os
+import shlex
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -56,6 +58,7 @@ class _Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit status: 0 done, 1 something failed, 2 wrong use, 130 interrupted."""
+    _make_printable()
     try:
         return _dispatch(list(sys.argv[1:] if argv is None else argv))
     except UserError as error:
@@ -66,8 +69,31 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         # The reader went away (| head). Nothing more can be written, not even at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return OK
+    except OSError as error:
+        # A path that cannot be, a full disk: the user's to mend, and never a status that means "regressed".
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _discard_output()
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"groundspeed: {where}{error.strerror or error}", file=sys.stderr)
+        return USAGE
+
+
+def _make_printable() -> None:
+    """What the terminal's encoding lacks becomes a question mark, and what goes to a closed stream is dropped."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # it lives as long as the process
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+
+
+def _discard_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _dispatch(argv: list[str]) -> int:
@@ -88,7 +114,7 @@ def _dispatch(argv: list[str]) -> int:
     except ModuleNotFoundError as missing:
         if not command.extra:
             raise
-        install = f"pip install 'groundspeed[{command.extra}]'"
+        install = f"{shlex.quote(sys.executable)} -m pip install 'groundspeed[{command.extra}]'"
         raise UserError(
             f"{arguments.command} needs {missing.name}; type: {install}, or in a checkout: make dash"
         ) from missing

@@ -87,7 +87,7 @@ def open_run(
 
 def _check_resumed(records: Path, run_id: str, commit: git.Commit) -> None:
     """A run is of one commit: what is added to it must be of the same."""
-    if Path(run_id).name != run_id or not (records / run_id).is_dir():
+    if run_id not in {folder.name for folder in records.glob("*") if folder.is_dir()}:
         raise UserError(f"no run {run_id!r} under {records}; type: ls there, or run without --resume")
     kept = read_records(sorted((records / run_id).glob(f"*{SUFFIX}")))
     first = next((record for record in kept if isinstance(record, Record)), None)

@@ -52,8 +52,7 @@ def draw(view: View) -> list[Any]:
         ),
         implementation_chips(view.state, implementations) if operator else None,
         html.P(
-            "No ceilings were measured on this machine: the points stand without a roof. groundspeed calibrate "
-            "measures them.",
+            "No ceilings were measured on this machine: the points stand without a roof. A run on a GPU measures them.",
             className="notice",
         )
         if not ceilings

@@ -1,7 +1,7 @@
 """Print published figures beside ours: the claims ledger, answered from stored records.
 
-groundspeed claims                      every claim of impls/claims.toml, on this machine or the only one stored
-groundspeed claims --machine NAME       from the records of another machine
+groundspeed claims                 every claim, on this machine or the only one
+groundspeed claims --machine NAME  from the records of another machine
 """
 
 from __future__ import annotations

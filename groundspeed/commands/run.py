@@ -12,6 +12,7 @@ reason, 1 an implementation failed, 2 wrong use, a broken spec, or a record that
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -63,6 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     dtypes = tuple(dict.fromkeys(part for text in arguments.dtype for part in text.split(",") if part))
     tier = arguments.tier or _resumed_tier(results, arguments.resume) or "small"
     whole = Selection(tuple(plan), _patterns(plan), dtypes, tier)
+    _check_writable(results)
     opened = session.open_run(project.root, results, whole, run_id=arguments.resume)
     problems: list[str] = []
     try:
@@ -71,6 +73,14 @@ def run(arguments: argparse.Namespace) -> int:
         _say_how_to_resume(opened, arguments)
         raise
     return _report(opened, problems)
+
+
+def _check_writable(results: Path) -> None:
+    """Before minutes of measuring: a record must find its place."""
+    folder = next(folder for folder in (results, *results.parents) if folder.exists())
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        what = "is a file" if not folder.is_dir() else "cannot be written to"
+        raise UserError(f"no records can be kept in {results}: {folder} {what}; pass --results DIR")
 
 
 def _plan(targets: Sequence[Target], tree: Tree) -> dict[str, tuple[str, ...]]:

@@ -113,20 +113,28 @@ def now() -> str:
 
 
 def write_reports(args: argparse.Namespace, report: Report) -> None:
-    """Every output that was asked for, and the table."""
+    """The table, and every output that was asked for. Raises UserError when one cannot be written, after the others."""
+    print(terminal.render(report, Style.of()))
+    if args.github:
+        sys.stdout.write(ci.github(report))
+    sys.stdout.flush()
     outputs: list[tuple[Path | None, Callable[[], bytes]]] = [
         (args.markdown, lambda: markdown.render(report).encode()),
         (args.junit, lambda: junit.render(report)),
         (args.json, lambda: encode(report)),
         (args.gitlab, lambda: ci.gitlab(report)),
     ]
+    problems = []
     for path, render in outputs:
-        if path is not None:
+        if path is None:
+            continue
+        try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(render())
-    print(terminal.render(report, Style.of()))
-    if args.github:
-        sys.stdout.write(ci.github(report))
+        except OSError as error:
+            problems.append(f"{path} cannot be written: {error.strerror}")
+    if problems:
+        raise UserError("; ".join(problems))
 
 
 def _request(args: argparse.Namespace, project: Project, revisions: Revisions) -> Request:

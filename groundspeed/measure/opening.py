@@ -58,7 +58,8 @@ def _entries(job: Job, tree: Tree) -> list[Entry]:
 def _open(job: Job, tree: Tree, implementation: Implementation, label: str) -> Contender | Fault:
     try:
         interpreted = job.check_only and implementation.backend == "triton" and interpreting()
-        absent = None if interpreted else backend(implementation.backend).absent(job.device)
+        # Interpreted, a kernel wants its library as on a GPU, and no GPU.
+        absent = backend(implementation.backend).absent("cuda" if interpreted else job.device)
         return Fault(None, absent) if absent else _loaded(job.device, tree, implementation, label)
     except UserError as error:
         return Fault("error", str(error))

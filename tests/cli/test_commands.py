@@ -7,6 +7,7 @@ import json
 import pytest
 
 from groundspeed.cli import COMMANDS
+from groundspeed.errors import UserError
 from tests.cli import toy_project
 from tests.cli.records_for_tests import bad, ok, record, store
 from tests.cli.toy_project import ADD, groundspeed
@@ -36,6 +37,8 @@ def one_line(done, status=2):
         (["run", "--dtype", "flot32"], ["unknown dtype 'flot32'", "'float32'"]),
         (["run", "--tier", "smal"], ["--tier", "'smal'", "small"]),
         (["run", "--resume", "nothing"], ["no run 'nothing'"]),
+        (["run", "--resume", "x" * 400], ["no run 'xxx"]),
+        (["run", "--results", "asv.conf.json"], ["asv.conf.json is a file", "--results DIR"]),
         (["run", "--wrong"], ["--wrong"]),
         (["check", "double/cuda_*"], ["double: no implementation matches 'cuda_*'"]),
         (["table"], ["no records", "groundspeed run"]),
@@ -103,6 +106,35 @@ def test_a_reader_that_goes_away_is_no_error(project):
     done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], cwd=project, capture_output=True, text=True,
                           env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(toy_project.ROOT)})  # fmt: skip
     assert "Traceback" not in done.stderr and "BrokenPipe" not in done.stderr
+
+
+@pytest.mark.parametrize("run_id", ["", ".", "..", "another", "x" * 400])
+def test_only_a_run_that_is_there_is_gone_on_with(tmp_path, run_id):
+    from groundspeed import git, session
+
+    (tmp_path / "records" / "20260101T000000Z-a").mkdir(parents=True)
+    with pytest.raises(UserError, match="no run"):
+        session._check_resumed(tmp_path / "records", run_id, git.NO_COMMIT)
+
+
+@pytest.mark.parametrize("arguments", [["list", "double"], ["machine"], ["table", "--runs", "--machine", "é→"]])
+def test_output_that_nobody_takes_is_no_traceback(project, arguments):
+    """A full disk, a closed standard output, a terminal whose encoding lacks most of what we print."""
+    import subprocess
+    import sys
+
+    command = [sys.executable, "-m", "groundspeed", *arguments]
+    basis = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(toy_project.ROOT)}
+    for shell, environment in (
+        ('exec "$@" >/dev/full', {}),
+        ('exec "$@" >&-', {}),
+        ('exec "$@" >&- 2>&-', {}),
+        ('exec "$@"', {"PYTHONIOENCODING": "ascii"}),
+    ):
+        typed = ["bash", "-c", shell, "_", *command]
+        done = subprocess.run(typed, cwd=project, capture_output=True, text=True, env={**basis, **environment})
+        assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
+        assert done.returncode in (0, 2)
 
 
 class TestTable:

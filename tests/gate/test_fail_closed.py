@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+from groundspeed.errors import UserError
+
 ROW = "impls/double/triton_row.py"
 
 
@@ -114,3 +116,13 @@ def test_aa_leaves_noise_floors_that_the_next_gate_uses(repo, fake_engine, monke
     result = repo.gate("--base", "main", "--head", "topic")
     cold = result.findings(metric="device_cold")
     assert {f["gateable"] for f in cold} == {False} and {f["verdict"] for f in cold} == {"ambiguous"}
+
+
+def test_a_report_that_cannot_be_written_is_status_two_and_costs_no_other(repo, capsys):
+    repo.edit(ROW, "COST = 500", "COST = 900")
+    repo.commit()
+    lost, kept = repo.root / "asv.conf.json" / "gate.md", repo.root.parent / "gate.xml"
+    with pytest.raises(UserError, match=r"gate\.md cannot be written"):
+        repo.gate("--base", "main", "--markdown", str(lost), "--junit", str(kept))
+    assert "regressed" in capsys.readouterr().out and "regressed" in kept.read_text()
+    assert (repo.root.parent / "report.json").is_file()

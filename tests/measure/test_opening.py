@@ -102,6 +102,16 @@ def test_a_missing_library_is_a_reason_with_what_to_install(monkeypatch):
         assert module.absent("cuda") == f"{name} is not installed: pip install 'groundspeed[cuda]'"
 
 
+def test_without_triton_its_interpreter_is_skipped_too(monkeypatch, tmp_path):
+    from groundspeed.backends import triton_backend
+
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    monkeypatch.setattr(triton_backend.importlib.util, "find_spec", lambda name: None)
+    root = make_tree(tmp_path, {"double": {"triton_add": "import no_such_thing\n"}})
+    found, _ = opened(root, "triton_add", check_only=True)
+    assert found["triton_add"].failure is None and "triton is not installed" in found["triton_add"].reason
+
+
 def test_one_that_is_excluded_is_not_read(tmp_path):
     root = make_tree(tmp_path, {"double": {"torch_bomb": "raise SystemExit\n"}})
     found, _ = opened(root, "torch_bomb", excluded={"torch_bomb": "it killed a worker"})
