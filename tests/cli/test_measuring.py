@@ -98,12 +98,23 @@ def test_check_that_could_check_nothing_is_no_success(tmp_path):
 
 
 def test_a_full_disk_costs_the_record_and_says_so(project, tmp_path):
-    """/dev/full refuses every write; a results folder that cannot be made is the same to the run."""
+    """A limit on the size of files stands in for the disk: a record of many rounds is larger than 1 KiB."""
+    command = f"ulimit -f 1; {sys.executable} -m groundspeed run --only double --only fine --results {tmp_path}"
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(["bash", "-c", command], cwd=project, env=env, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
+    said = [line for line in done.stderr.splitlines() if line.startswith("groundspeed: ")]
+    assert [line.split(": ")[1] for line in said] == ["double", "fine"], done.stderr
+    assert all("cannot be written" in line for line in said)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()], "a torn file was left behind"
+
+
+def test_results_that_cannot_be_kept_are_refused_before_anything_is_measured(project, tmp_path):
     blocked = tmp_path / "results"
     blocked.write_text("a file where the folder should be")
     done = groundspeed("run", "--only", "fine", "--results", str(blocked), cwd=project)
     assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
-    assert "fine" in done.stderr and "cannot be written" in done.stderr
+    assert str(blocked) in done.stderr and "measured" not in done.stderr
 
 
 def test_an_interrupted_run_says_how_to_go_on_and_goes_on(project, tmp_path):
