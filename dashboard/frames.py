@@ -83,11 +83,14 @@ class Frames:
         return self.once(("latest", machine, project), make)
 
     def speedups(self, machine: str, project: str, metric: str, baseline: str) -> pl.DataFrame:
-        """The newest rows with baseline_value, speedup and paired."""
-        return self.once(
-            ("speedups", machine, project, metric, baseline),
-            lambda: queries.speedup(self.latest(machine, project), baseline, metric),
-        )
+        """The newest rows with baseline_value, speedup and paired: each against the baseline of its own run."""
+
+        def make() -> pl.DataFrame:
+            # All runs', not the newest rows': what ran last of a series may be of another hour than its baseline.
+            baselines = self.of(machine, project).filter(pl.col("implementation") == baseline).collect()
+            return queries.speedup(self.latest(machine, project), baseline, metric, reference=baselines)
+
+        return self.once(("speedups", machine, project, metric, baseline), make)
 
     def choices(self, machine: str, project: str, column: str) -> tuple[str, ...]:
         """The distinct values of a label column, sorted; "" left out."""

@@ -59,7 +59,10 @@ def _show(arguments: argparse.Namespace, results: Path, machine: str) -> int:
     if run_id not in known:
         raise UserError(f"no run {run_id!r} of {machine}{near(run_id, known)}; type: groundspeed table --runs")
     records, problems = run_records(results, machine, run_id)
-    chosen = _narrow(records, arguments.operators, run_id)
+    try:
+        chosen = _narrow(records, arguments.operators, run_id)
+    except UserError as error:
+        raise UserError("; ".join([str(error), *problems])) from error
     style = Style.of()
     lines = [_about(chosen[0])] if chosen else []
     for record in chosen:

@@ -155,6 +155,12 @@ class TestTable:
         store(results, record(ok("torch_eager", 100), operator="double", run_id="20260102T000000Z-b"))
         return root
 
+    def test_an_operator_whose_record_cannot_be_read_is_not_just_missing(self, stored):
+        (path,) = stored.glob("results/*/records/20260102T000000Z-b/double.jsonl.gz")
+        path.write_bytes(path.read_bytes()[:40])
+        line = one_line(groundspeed("table", "double", cwd=stored))
+        assert "holds no 'double'" in line and "double.jsonl.gz: cannot be read" in line
+
     def test_shows_the_newest_run(self, stored):
         done = groundspeed("table", cwd=stored)
         assert done.returncode == 0, done.stderr
