@@ -22,6 +22,8 @@ from tests.measure.test_process import gone
 
 ROOT = Path(__file__).resolve().parents[2]
 
+pytestmark = pytest.mark.slow
+
 
 def children(pid: int) -> list[int]:
     """Running workers that a process started."""
@@ -86,8 +88,6 @@ import sys
 from pathlib import Path
 from groundspeed import session
 from groundspeed.selection import Selection
-
-pytestmark = pytest.mark.slow
 
 root = Path(sys.argv[1])
 run = session.open_run(root, root / "results", Selection(), device="cpu")
