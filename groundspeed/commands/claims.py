@@ -1,6 +1,6 @@
 """Print published figures beside ours: the claims ledger, answered from stored records.
 
-groundspeed claims                 every claim, on this machine or the only one
+groundspeed claims                 every claim, on the GPU measured last
 groundspeed claims --machine NAME  from the records of another machine
 """
 
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         claims = read_claims(project.root / "impls" / LEDGER)
     except LedgerError as error:
         raise UserError(str(error)) from error
-    machine = choose_machine(arguments.machine, results)
+    machine = choose_machine(arguments.machine or _gpu_machine(results), results)
     records = latest_records(results, machine, TIERS)
     found = answers(claims, records)
     print("\n\n".join("\n".join(_lines(answer)) for answer in found))
@@ -47,6 +47,14 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"\n{len(found)} claims, {measured} with a ratio of ours, measured on {machine}")
     sys.stdout.flush()
     return 0
+
+
+def _gpu_machine(results: Path) -> str | None:
+    """The GPU measured last: claims are about GPUs, and a run on this machine's CPU must not hide their answers."""
+    from groundspeed.report.stored import machines, runs
+
+    gpus = [name for name in machines(results) if not name.startswith("cpu-")]
+    return max(gpus, key=lambda name: runs(results, name)[-1], default=None)
 
 
 def _lines(answer: Answer) -> list[str]:
