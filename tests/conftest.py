@@ -9,9 +9,7 @@ import subprocess
 import pytest
 
 # Also where the package is not installed; the name is that of its entry point, so it is loaded once.
-pytest_plugins = ["groundspeed.pytest_plugin"]
-
-_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+pytest_plugins = ["groundspeed.pytest_plugin", "tests.browser"]
 
 
 @functools.cache
@@ -25,9 +23,9 @@ def why_no_gpu() -> str | None:
 
 @functools.cache
 def why_no_browser() -> str | None:
-    if any(shutil.which(name) for name in _BROWSERS):
-        return None
-    return "needs Chromium: none of " + ", ".join(_BROWSERS) + " is installed"
+    from tests.browser import NAMES, chromium  # later than pytest loads it as a plugin, and rewrites its asserts
+
+    return None if chromium() else "needs Chromium: none of " + ", ".join(NAMES) + " is installed"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

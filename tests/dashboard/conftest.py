@@ -18,10 +18,6 @@ from tests.dashboard.make_results import write_results
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = "4.14.1"
-FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-)
 
 
 @pytest.fixture(scope="session")
@@ -66,16 +62,6 @@ def fresh_site(tmp_path: Path) -> Iterator[Site]:
     served, server = serve(write_results(tmp_path / "results", commits=7))
     yield served
     server.close()
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs the Python package playwright")
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
-    with playwright.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=chromium, args=list(FLAGS))
-        yield opened
-        opened.close()
 
 
 @dataclass

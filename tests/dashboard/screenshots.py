@@ -5,13 +5,13 @@ python -m tests.dashboard.screenshots results docs/images
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from tests.dashboard.conftest import FLAGS, serve
+from tests.browser import FLAGS, chromium
+from tests.dashboard.conftest import serve
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 PICTURES = (
@@ -28,9 +28,8 @@ def take(results: Path, folder: Path) -> None:
     """Write every picture of ``PICTURES`` as ``folder/dashboard-<name>.png``."""
     folder.mkdir(parents=True, exist_ok=True)
     site, server = serve(results)
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=list(FLAGS))
+        browser = driver.chromium.launch(executable_path=chromium(), args=list(FLAGS))
         for name, link, size, scheme in PICTURES:
             page = browser.new_page(viewport=size, color_scheme=scheme)
             page.goto(site.address + link)

@@ -1,6 +1,6 @@
 """How long a reader waits, in headless Chromium: pytest-benchmark's figures, nothing here fails for being slow.
 
-    GROUNDSPEED_PERF_SCALE=1 pytest tests/perf/test_dashboard_perf.py
+    GROUNDSPEED_PERF_SCALE=1 pytest tests/perf/test_dashboard_perf.py --benchmark-only
 
 Scale 1 is 2,000 files and 1.2 million rows, for which the dashboard is held to: first paint of the overview ≤ 3.5 s
 cold and ≤ 1 s warm, a filter's repaint ≤ 300 ms in the median, a new file on screen in ≤ 2 s, on two cores that have
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -32,10 +31,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.browser]
 
 SCALE = float(os.environ.get("GROUNDSPEED_PERF_SCALE", "0.02"))
 ROOT = Path(__file__).resolve().parents[2]
-FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-)
 CHANGED = """([name, value]) => new Promise(resolve => {
   const select = document.querySelector(`select[data-param=${name}]`);
   const before = document.querySelector(".matrix").innerText;
@@ -88,21 +83,11 @@ def wait_until(holds: Any, seconds: float) -> None:
         time.sleep(0.1)
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs the Python package playwright")
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=list(FLAGS))
-        yield browser
-        browser.close()
-
-
-def test_first_paint_cold(benchmark: Any, address: str, chromium: Any) -> None:
+def test_first_paint_cold(benchmark: Any, address: str, browser: Any) -> None:
     """A browser that has never been there: nothing cached."""
 
     def fresh() -> tuple[tuple[Any], dict[str, Any]]:
-        return (chromium.new_context().new_page(),), {}
+        return (browser.new_context().new_page(),), {}
 
     def paint(page: Any) -> None:
         page.goto(address)
@@ -111,8 +96,8 @@ def test_first_paint_cold(benchmark: Any, address: str, chromium: Any) -> None:
     benchmark.pedantic(paint, setup=fresh, rounds=5)
 
 
-def test_first_paint_warm(benchmark: Any, address: str, chromium: Any) -> None:
-    page = chromium.new_context().new_page()
+def test_first_paint_warm(benchmark: Any, address: str, browser: Any) -> None:
+    page = browser.new_context().new_page()
     page.goto(address)
     page.locator(".matrix td").first.wait_for(timeout=60_000)
 
@@ -123,9 +108,9 @@ def test_first_paint_warm(benchmark: Any, address: str, chromium: Any) -> None:
     benchmark.pedantic(paint, rounds=10, warmup_rounds=1)
 
 
-def test_filter_to_repaint(benchmark: Any, address: str, chromium: Any) -> None:
+def test_filter_to_repaint(benchmark: Any, address: str, browser: Any) -> None:
     """Metrics in turn, each twice: the first time of each is not yet derived."""
-    page = chromium.new_context().new_page()
+    page = browser.new_context().new_page()
     page.goto(address)
     page.locator(".matrix td").first.wait_for(timeout=60_000)
     metrics = itertools.cycle(("call", "device_hot", "peak_memory", "device_cold"))
@@ -135,8 +120,8 @@ def test_filter_to_repaint(benchmark: Any, address: str, chromium: Any) -> None:
     assert page.url.endswith("device_cold") or "metric" not in page.url
 
 
-def test_new_file_to_screen(benchmark: Any, todo: Plan, address: str, chromium: Any) -> None:
-    page = chromium.new_context().new_page()
+def test_new_file_to_screen(benchmark: Any, todo: Plan, address: str, browser: Any) -> None:
+    page = browser.new_context().new_page()
     page.goto(address)
     page.locator(".matrix td").first.wait_for(timeout=60_000)
     ordinals = itertools.count()

@@ -1,6 +1,6 @@
 """How long the store takes over many files: pytest-benchmark's figures, nothing here fails for being slow.
 
-    GROUNDSPEED_PERF_SCALE=1 pytest tests/perf/test_store_perf.py
+    GROUNDSPEED_PERF_SCALE=1 pytest tests/perf/test_store_perf.py --benchmark-only
 
 Scale 1 is 2,000 files and 1.2 million rows, for which the dashboard is held to: ingest ≤ 6 s, refresh of a few files
 ≤ 150 ms, memory ≤ 600 MB, on two cores that have nothing else to do. The default scale, 0.02, proves that it works.
