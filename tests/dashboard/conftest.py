@@ -14,10 +14,13 @@ import pytest
 
 from dashboard.app import make_app
 from dashboard.store import Store, open_store
+from tests.browser import PATIENCE_MS
 from tests.dashboard.make_results import write_results
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = "4.14.1"
+DRAWN = """() => [...document.querySelectorAll("[data-table], [data-matrix], [data-select]")]
+    .every(host => host.firstChild || host.closest("details:not([open])"))"""
 
 
 @pytest.fixture(scope="session")
@@ -78,7 +81,9 @@ class Watched:
         return self.page
 
     def drawn(self) -> None:
+        """Wait for the view, and for the tables, matrices and choices that scripts draw in it."""
         self.page.wait_for_selector("main .page, main .panel.empty")
+        self.page.wait_for_function(DRAWN)
 
 
 def watch(page: Any) -> Watched:
@@ -93,7 +98,7 @@ def watch(page: Any) -> Watched:
 def watched(browser: Any) -> Iterator[Watched]:
     """A new page of 1280 by 900 in a new context; the test fails for any error of console, policy or network."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(PATIENCE_MS)
     watching = watch(context.new_page())
     yield watching
     context.close()

@@ -15,6 +15,7 @@ import pytest
 
 from dashboard import triage
 from dashboard.pages import PAGES
+from tests.browser import expect
 from tests.dashboard.conftest import Site, Watched
 from tests.dashboard.make_results import COMMITS, GPU, write_run
 
@@ -49,11 +50,11 @@ def seconds(text: str) -> float:
 def test_every_page_renders_without_an_error(site: Site, watched: Watched, page: Any) -> None:
     opened = watched.open(site.address + page.name)
     opened.wait_for_load_state("networkidle")
-    assert opened.locator("main h1").count() >= 1
-    assert opened.locator("nav a[aria-current=page]").inner_text() == page.title
+    expect(opened.locator("main h1").first).to_be_attached()
+    expect(opened.locator("nav a[aria-current=page]")).to_have_text(page.title)
     assert "This page failed" not in opened.locator("main").inner_text()
     if page.controls:
-        assert opened.locator(".device").inner_text() == "GPU: Synthetic GPU"
+        expect(opened.locator(".device")).to_have_text("GPU: Synthetic GPU")
 
 
 def test_speedups_on_screen_equal_those_computed_from_the_files(site: Site, watched: Watched) -> None:
@@ -97,6 +98,7 @@ def test_the_question_of_a_glance(site: Site, watched: Watched) -> None:
     """Which softmax is fastest at this shape, by how much against eager, did anything regress."""
     page = watched.open(site.address + "operator?operator=softmax&dtype=float32")
     page.get_by_text("+9.0 %").wait_for()  # changes are looked for beside the page
+    watched.drawn()
     tiles = page.locator(".tile").all_inner_texts()
     assert "triton_row +9" in next(text for text in tiles if "Open regressions" in text)
     assert "cuda_vec4" in next(text for text in tiles if "Most often fastest" in text)
@@ -109,12 +111,12 @@ def test_the_question_of_a_glance(site: Site, watched: Watched) -> None:
 
 def test_marks_tell_skipped_failed_and_unstable_apart(site: Site, watched: Watched) -> None:
     page = watched.open(site.address + "operator?operator=softmax")
-    assert page.locator(".matrix td.skipped").count() == 5  # cupy_raw in bfloat16
-    assert page.locator(".matrix td.failed").count() == 1
+    expect(page.locator(".matrix td.skipped")).to_have_count(5)  # cupy_raw in bfloat16
+    expect(page.locator(".matrix td.failed")).to_have_count(1)
     assert (
         page.locator(".matrix td.failed a").get_attribute("title").endswith("expected 0.0071, got 0 (tolerance 1e-3)")
     )
-    assert page.locator(".matrix td", has_text="≈").count() == 3  # torch_compile at N=512
+    expect(page.locator(".matrix td", has_text="≈")).to_have_count(3)  # torch_compile at N=512
 
 
 def test_a_filter_changes_the_view_and_the_link_in_place(site: Site, watched: Watched) -> None:
@@ -123,10 +125,10 @@ def test_a_filter_changes_the_view_and_the_link_in_place(site: Site, watched: Wa
     before = page.locator(".matrix").inner_text()
     page.locator("select[data-param=metric]").select_option("call")
     page.wait_for_function("text => document.querySelector('.matrix').innerText !== text", arg=before)
-    assert page.url.endswith("/?metric=call")
+    page.wait_for_url("**/?metric=call")
     page.locator("select[data-param=baseline]").select_option("triton_row")
     page.locator("h2", has_text="Speedup over triton_row: Call time").wait_for()
-    assert page.url.endswith("/?metric=call&baseline=triton_row")
+    page.wait_for_url("**/?metric=call&baseline=triton_row")
     assert page.evaluate("history.length") == entries
     assert page.evaluate("document.activeElement.dataset.param") in ("baseline", None)
 
@@ -134,11 +136,12 @@ def test_a_filter_changes_the_view_and_the_link_in_place(site: Site, watched: Wa
 def test_a_link_gives_the_same_view_again(site: Site, watched: Watched) -> None:
     address = site.address + "operator?operator=matmul&metric=bytes_per_s&dtype=float16&baseline=torch_compile"
     page = watched.open(address)
-    first = page.locator(".matrix").inner_text()
-    assert page.locator("select[data-param=operator]").input_value() == "matmul"
-    assert page.locator("select[data-param=metric]").input_value() == "bytes_per_s"
+    first, first_whole = page.locator(".matrix").inner_text(), page.locator(".matrix").text_content()
+    expect(page.locator("select[data-param=operator]")).to_have_value("matmul")
+    expect(page.locator("select[data-param=metric]")).to_have_value("bytes_per_s")
     page.reload()
     watched.drawn()
+    expect(page.locator(".matrix")).to_have_text(first_whole)
     assert page.locator(".matrix").inner_text() == first
     assert page.url == address
 
@@ -167,6 +170,7 @@ def test_from_the_overview_down_to_the_samples(site: Site, watched: Watched) -> 
     page.locator("summary", has_text="Table and CSV").click()
     page.locator("#twin-history tr", has_text="triton_row").first.get_by_role("link", name="open").click()
     page.locator("h1", has_text="softmax triton_row").wait_for()
+    watched.drawn()
     body = page.locator("main").inner_text()
     assert "groundspeed run softmax --tier full" in body
     assert "580.82" in body
@@ -197,13 +201,12 @@ def test_tables_sort_filter_and_give_csv(site: Site, watched: Watched) -> None:
     table = page.locator("#twin-cases")
     table.get_by_role("searchbox").fill("triton device>20us")
     rows = table.locator("tbody tr")
-    rows.nth(1).wait_for()
-    assert rows.count() == 2
+    expect(rows).to_have_count(2)
     table.get_by_role("button", name="Device time, cold L2").click()
-    assert table.locator("th", has_text="Device time").get_attribute("aria-sort") == "ascending"
-    assert "N=4096" in rows.first.inner_text()
+    expect(table.locator("th", has_text="Device time")).to_have_attribute("aria-sort", "ascending")
+    expect(rows.first).to_contain_text("N=4096")
     table.get_by_role("button", name="Device time, cold L2").click()
-    assert "N=16384" in rows.first.inner_text()
+    expect(rows.first).to_contain_text("N=16384")
     with page.expect_download() as download:
         table.get_by_role("button", name="CSV").click()
     read = list(csv.DictReader(Path(download.value.path()).read_text().splitlines()))
@@ -234,7 +237,7 @@ def test_the_history_marks_the_step_and_the_driver(site: Site, watched: Watched)
     page.get_by_text("+8.9 %").or_(page.get_by_text("+9.0 %")).or_(page.get_by_text("+8.8 %")).first.wait_for()
     page.locator("summary", has_text="Table and CSV").click()
     changed = page.locator("#twin-history tr", has_text="environment: driver")
-    assert changed.count() == 1
+    expect(changed).to_have_count(1)
     assert changed.inner_text().split("\t")[1] == "5"
 
 
@@ -247,11 +250,11 @@ def test_new_results_appear_and_the_reader_stays(fresh_site: Site, watched: Watc
     before = (page.evaluate("window.scrollY"), page.locator("#footer").inner_text())
     page.wait_for_timeout(1200)
     write_run(fresh_site.results, GPU, 8, ("softmax",))
-    page.wait_for_function("text => document.getElementById('footer').innerText !== text", arg=before[1], timeout=4000)
+    page.wait_for_function("text => document.getElementById('footer').innerText !== text", arg=before[1])
     assert page.evaluate("window.scrollY") == before[0]
-    assert page.locator("#twin-cases input").input_value() == "cuda_vec4"
-    assert page.locator("#twin-cases tbody tr").count() == 15
-    assert page.get_by_role("status").filter(has_text="New results").count() == 1
+    expect(page.locator("#twin-cases input")).to_have_value("cuda_vec4")
+    expect(page.locator("#twin-cases tbody tr")).to_have_count(15)
+    expect(page.get_by_role("status").filter(has_text="New results")).to_have_count(1)
 
 
 def test_triage_is_kept_and_shown(fresh_site: Site, watched: Watched) -> None:
@@ -350,6 +353,7 @@ def test_no_chart_offers_to_upload_its_data(site: Site, watched: Watched) -> Non
     page = watched.open(site.address + "roofline")
     page.locator(".js-plotly-plot .point").first.wait_for()
     page.locator(".js-plotly-plot").hover()
+    expect(page.locator(".modebar-btn").first).to_be_attached()
     titles = [b.get_attribute("data-title") or "" for b in page.locator(".modebar-btn").all()]
     assert titles
     assert not [title for title in titles if "cloud" in title.lower() or "studio" in title.lower()]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from dashboard import export_command
+from tests.browser import PATIENCE_MS, expect
 from tests.dashboard.conftest import Site, Watched, watch
 
 
@@ -42,6 +43,7 @@ def test_every_link_leads_somewhere(exported: Path) -> None:
 @pytest.mark.browser
 def test_it_opens_with_every_request_blocked(exported: Path, browser: Any) -> None:
     context = browser.new_context(offline=True)
+    context.set_default_timeout(PATIENCE_MS)
     watched = watch(context.new_page())
     asked: list[str] = []
     context.on("request", lambda request: asked.append(request.url))
@@ -51,7 +53,7 @@ def test_it_opens_with_every_request_blocked(exported: Path, browser: Any) -> No
     for view in page.locator("template").evaluate_all("all => all.map(one => one.id)"):
         page.evaluate("id => { location.hash = id; }", view)
         page.wait_for_function("id => document.querySelector('main').dataset.view === id", arg=view)
-        assert page.locator("main .page > *").count() >= 1
+        expect(page.locator("main .page > *").first).to_be_attached()
         if page.locator("main [data-figure]").count():
             page.locator("main .main-svg").first.wait_for()
     assert not watched.wrong
@@ -65,11 +67,12 @@ def test_it_shows_what_the_server_shows(exported: Path, site: Site, watched: Wat
     served = page.locator(".matrix").inner_text()
     page.goto(exported.as_uri())
     page.locator(".matrix").wait_for()
+    watched.drawn()
     assert page.locator(".matrix").inner_text() == served
     page.get_by_role("link", name="softmax", exact=True).first.click()
     page.locator("h1", has_text="softmax").wait_for()
     page.locator("main .js-plotly-plot .point").first.wait_for()
     page.locator("summary", has_text="Table and CSV").first.click()
-    page.locator("#twin-cases tbody tr").nth(89).wait_for()
-    assert page.locator("#twin-cases .count").inner_text() == "90 rows"
-    assert page.locator(".device").inner_text() == "GPU: Synthetic GPU"
+    expect(page.locator("#twin-cases tbody tr")).to_have_count(90)
+    expect(page.locator("#twin-cases .count")).to_have_text("90 rows")
+    expect(page.locator(".device")).to_have_text("GPU: Synthetic GPU")
