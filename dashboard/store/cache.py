@@ -1,6 +1,6 @@
 """The columnar cache on disk: an index of what was read, and chunks of rows. Safe to delete at any time.
 
-    results/.cache/store-<version>/index.json
+    results/.cache/store-<version>/index
     results/.cache/store-<version>/<chunk>.measurements.arrow, <chunk>.runs.arrow, <chunk>.newest.arrow
 
 The version covers the schema and polars. Where the results folder cannot be written, a temporary folder serves for the
@@ -23,6 +23,7 @@ from dashboard.store.chunks import Chunk
 from dashboard.store.files import Stamp
 from dashboard.store.schema import SCHEMA_VERSION
 
+INDEX = "index"  # JSON, but not by name: asv takes every *.json below results/ for a result file
 _SPARED_S = 3600.0  # a chunk file nobody knows is deleted when it is older
 
 
@@ -51,7 +52,7 @@ class Cache:
     def load(self) -> tuple[Index, dict[str, Chunk]]:
         """The index and every chunk it names, with the rows that count; files of a lost chunk are not in the index."""
         try:
-            index = msgspec.json.decode((self.folder / "index.json").read_bytes(), type=Index)
+            index = msgspec.json.decode((self.folder / INDEX).read_bytes(), type=Index)
         except (OSError, msgspec.DecodeError):
             return Index(), {}
         sources: dict[str, set[str]] = {}
@@ -70,7 +71,7 @@ class Cache:
             chunks.save(self.folder, chunk)
         temporary = self.folder / f".index.{os.getpid()}"
         temporary.write_bytes(msgspec.json.encode(index))
-        os.replace(temporary, self.folder / "index.json")
+        os.replace(temporary, self.folder / INDEX)
         chunks.remove_others(self.folder, {entry.chunk for entry in index.files.values()}, time.time() - _SPARED_S)
 
 

@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 
 from dashboard.store import Store, open_store, pool
+from dashboard.store.cache import INDEX
 from dashboard.store.files import Stamp
 from dashboard.store.schema import MACHINES, MEASUREMENTS, PROBLEMS, RUNS
 from tests.store import make
@@ -105,6 +106,15 @@ def test_the_next_start_reads_the_cache(tmp_path: Path, read: list[str]) -> None
     assert (tmp_path / ".cache" / ".gitignore").read_text(encoding="utf-8") == "*\n"
 
 
+def test_asv_finds_no_result_file_in_the_cache(tmp_path: Path) -> None:
+    """It walks results/ for *.json, hidden folders too, and warns of what has no machine.json beside it."""
+    make.asv(tmp_path, {"time_x": [[1.0], []]})
+    _run(tmp_path, 1)
+    open_store(tmp_path)
+    assert (next((tmp_path / ".cache").glob("store-*")) / INDEX).is_file()
+    assert list((tmp_path / ".cache").rglob("*.json")) == []
+
+
 @pytest.mark.parametrize("damage", ["delete", "truncate index", "truncate chunks", "foreign index", "delete chunks"])
 def test_a_damaged_cache_is_made_again(tmp_path: Path, read: list[str], damage: str) -> None:
     _run(tmp_path, 1)
@@ -113,9 +123,9 @@ def test_a_damaged_cache_is_made_again(tmp_path: Path, read: list[str], damage: 
     for path in list(folder.iterdir()):
         if damage == "delete":
             path.unlink()
-        elif damage == "truncate index" and path.name == "index.json":
+        elif damage == "truncate index" and path.name == INDEX:
             path.write_bytes(path.read_bytes()[:20])
-        elif damage == "foreign index" and path.name == "index.json":
+        elif damage == "foreign index" and path.name == INDEX:
             path.write_text('{"files": [1]}', encoding="utf-8")
         elif damage == "truncate chunks" and path.suffix == ".arrow":
             path.write_bytes(path.read_bytes()[:100])
