@@ -216,7 +216,8 @@ def _drawn(view: View, axis: str, left: str, right: str, frame: pl.DataFrame) ->
         f"{_name(axis, right)} over {_name(axis, left)}: {view.metric.label}",
         figure,
         table.table("compare", columns, twin),
-        "One mark a case, on a log2 scale; right of 1× the right side is better. Filled: the 99 % intervals are apart."
+        "One mark a case, on a log2 scale; right of 1× the right side is better. Filled: the 99 % intervals are apart. "
+        "Ratios are of medians; cold device time against torch_eager of the same record is paired round by round."
         + (f" The {DRAWN} largest of {len(rows)} are drawn, all are in the table." if len(rows) > DRAWN else ""),
     )
 

@@ -14,9 +14,11 @@ from typing import Literal
 import polars as pl
 
 from dashboard.store.schema import METRICS, SERIES
+from groundspeed.analysis.speedup import BASELINE
 
 Axis = Literal["implementation", "machine", "commit", "run_id", "environment"]
 
+BY_ROUNDS = "device_cold"  # the metric of which speedup_eager is the speedup
 _AT_ONCE = 200_000  # rows grouped in one go: a million cost hundreds of megabytes for a moment
 _NEWER = ("at", "started", "run_id")  # at: the commit's time, or the start where there is none
 
@@ -26,7 +28,8 @@ class Comparison:
     """Two selections over the cases that both have.
 
     ``frame`` has one row a shared key: the key's columns, left, left_low, left_high, right, right_low, right_high,
-    ratio (left / right where lower is better, else right / left: above 1 the right side is better), significant (the
+    ratio (left / right where lower is better, else right / left: above 1 the right side is better; over torch_eager of
+    the same record the one that the rounds give, as ``speedup`` has it), significant (the
     99 % intervals do not touch; null without intervals), left_source, right_source. ``only_left`` and ``only_right``
     count the keys with a value on one side alone.
     """
@@ -71,6 +74,9 @@ def speedup(
     (paired = True: same rounds), else the series' newest is taken (paired = False); over other axes the newest is
     taken, and paired is False. ``speedup`` above 1 is better, whichever way the metric goes; null where one side has
     no value, and then paired is null.
+
+    It is the ratio of the two values; of cold device time over torch_eager of the same run it is the one that the
+    record's rounds give (column speedup_eager), as in ``groundspeed.analysis.speedup``.
     """
     source = frame if reference is None else reference
     keys = [key for key in SERIES if key != axis]
@@ -85,9 +91,13 @@ def speedup(
     else:
         joined = joined.with_columns(same=pl.lit(None, pl.Float64))
     value = pl.when(_usable(metric)).then(pl.col(metric).cast(pl.Float64))
+    ratio = _better(pl.col("baseline_value"), value, metric)
+    if axis == "implementation" and _by_rounds(baseline, metric):
+        together = pl.when(pl.col("same").is_not_null() & _usable(metric)).then(pl.col("speedup_eager"))
+        ratio = pl.coalesce(together, ratio)
     return (
         joined.with_columns(baseline_value=pl.coalesce("same", "newest"))
-        .with_columns(speedup=_better(pl.col("baseline_value"), value, metric))
+        .with_columns(speedup=ratio)
         .with_columns(paired=pl.when(pl.col("speedup").is_not_null()).then(pl.col("same").is_not_null()))
         .drop("same", "newest")
     )
@@ -172,8 +182,9 @@ def compare(left: pl.DataFrame, right: pl.DataFrame, metric: str = "device_cold"
     keys = [key for key in SERIES if key != axis]
     one, other = (_side(frame, keys, metric, name) for frame, name in ((left, "left"), (right, "right")))
     joined = one.join(other, on=keys, how="inner", maintain_order="left")
+    ratio = _better(pl.col("left"), pl.col("right"), metric)
     frame = joined.with_columns(
-        ratio=_better(pl.col("left"), pl.col("right"), metric),
+        ratio=pl.coalesce(_rounds_ratio(), ratio) if axis == "implementation" and metric == BY_ROUNDS else ratio,
         significant=(pl.col("left_high") < pl.col("right_low")) | (pl.col("right_high") < pl.col("left_low")),
     )
     columns = [f"{side}{part}" for side in ("left", "right") for part in ("", "_low", "_high")]
@@ -181,8 +192,24 @@ def compare(left: pl.DataFrame, right: pl.DataFrame, metric: str = "device_cold"
     return Comparison(frame, one.height - frame.height, other.height - frame.height)
 
 
+def _by_rounds(baseline: str, metric: str) -> bool:
+    """Whether speedups are stored that the rounds of a record give."""
+    return baseline == BASELINE and metric == BY_ROUNDS
+
+
+def _rounds_ratio() -> pl.Expr:
+    """Of two sides from one record, one of them the baseline: the ratio that its rounds give; null otherwise."""
+    together = pl.col("left_source").cast(pl.String) == pl.col("right_source").cast(pl.String)
+    return (
+        pl.when(together & (pl.col("left_implementation") == BASELINE))
+        .then(pl.col("right_speedup"))
+        .when(together & (pl.col("right_implementation") == BASELINE))
+        .then(1 / pl.col("left_speedup"))
+    )
+
+
 def _side(frame: pl.DataFrame, keys: Sequence[str], metric: str, name: str) -> pl.DataFrame:
-    """The newest usable row of every key: keys, value, interval, source; and, with the value, its direction."""
+    """The newest usable row of every key: keys, value, interval, source, what the rounds tell; the left's direction."""
     about = METRICS[metric]
     rows = latest(frame.filter(_usable(metric))).unique(keys, keep="last", maintain_order=True)
     low, high = (pl.col(end).cast(pl.Float64) if end else pl.lit(None, pl.Float64) for end in (about.low, about.high))
@@ -192,6 +219,8 @@ def _side(frame: pl.DataFrame, keys: Sequence[str], metric: str, name: str) -> p
         low.alias(f"{name}_low"),
         high.alias(f"{name}_high"),
         pl.col("source").alias(f"{name}_source"),
+        pl.col("implementation").cast(pl.String).alias(f"{name}_implementation"),
+        pl.col("speedup_eager").alias(f"{name}_speedup"),
         *([pl.col("direction")] if name == "left" else []),
     )
 

@@ -16,13 +16,15 @@ import numpy as np
 
 from dashboard.store.errors import Unreadable
 from dashboard.store.files import LIMIT
-from dashboard.store.summaries import Lists, Summary
+from dashboard.store.summaries import Floats, Lists, Summary
 from dashboard.store.table import Table
 from dashboard.store.times import milliseconds
 from groundspeed.analysis.roofline import ceiling
+from groundspeed.analysis.speedup import BASELINE
 from groundspeed.records import QUANTITIES, SCHEMA, Accuracy, Footer, Header
 
 _NS = 1e-9
+_Timed = tuple[dict[str, Summary], Floats]  # by quantity, in ns; and speedups over the baseline, round by round
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
@@ -75,7 +77,7 @@ _footer = msgspec.json.Decoder(Footer)
 
 def add_record(path: str, payload: bytes, rows: Table, runs: Table) -> None:
     """Append one record file, given its bytes on disk. Raises Unreadable, and then has appended nothing."""
-    header, lines, summaries, footer = _parse(_unpack(payload))
+    header, lines, (summaries, speedups), footer = _parse(_unpack(payload))
     shared = {
         "machine": header.machine,
         "run_id": header.run_id,
@@ -87,7 +89,7 @@ def add_record(path: str, payload: bytes, rows: Table, runs: Table) -> None:
         "operator": header.operator,
     }
     own = _own_columns(lines) | _timed_columns(summaries)
-    own |= _rates(header, lines, own)
+    own |= _rates(header, lines, own) | {"speedup_eager": speedups}
     rows.add(len(lines), shared, own)
     described = {name: _dump(getattr(header, name)) for name in ("ladders", "ideas", "missing")}
     run = {
@@ -117,8 +119,8 @@ def _unpack(payload: bytes) -> bytes:
     return text
 
 
-def _parse(text: bytes) -> tuple[Header, list[_Line], dict[str, Summary], Footer]:
-    """Header, measurements without their samples, summaries of the samples by quantity (in ns), footer."""
+def _parse(text: bytes) -> tuple[Header, list[_Line], _Timed, Footer]:
+    """Header, measurements without their samples, what is kept of the samples, footer."""
     end = text.rfind(b"\n")
     start, stop = text.find(b"\n", 0, end) + 1, text.rfind(b"\n", 0, end) + 1
     if not start:
@@ -129,15 +131,15 @@ def _parse(text: bytes) -> tuple[Header, list[_Line], dict[str, Summary], Footer
         if schema != SCHEMA:
             raise Unreadable(f"schema {schema}, this groundspeed reads {SCHEMA}: upgrade groundspeed")
         header, footer = _header.decode(first), _footer.decode(last)
-        lines, summaries = _measurements(text, start, stop)
+        lines, timed = _measurements(text, start, stop)
     except (msgspec.DecodeError, AttributeError, UnicodeDecodeError, RecursionError) as error:
         raise Unreadable(f"is not a whole record: {error}") from error
     if footer.end != len(lines):
         raise Unreadable(f"holds {len(lines)} measurements, its footer says {footer.end}")
-    return header, lines, summaries, footer
+    return header, lines, timed, footer
 
 
-def _measurements(text: bytes, start: int, stop: int) -> tuple[list[_Line], dict[str, Summary]]:
+def _measurements(text: bytes, start: int, stop: int) -> tuple[list[_Line], _Timed]:
     """Decode the lines from ``start`` up to ``stop``, each with its newline.
 
     One by one: the float objects of one line are packed and freed before those of the next are made.
@@ -162,7 +164,19 @@ def _measurements(text: bytes, start: int, stop: int) -> tuple[list[_Line], dict
         host(samples.host)
         host_n(len(samples.host))
         lines.append(line)
-    return lines, {name: each.summarise() for name, each in zip(QUANTITIES, lists, strict=True)}
+    summaries = {name: each.summarise() for name, each in zip(QUANTITIES, lists, strict=True)}
+    return lines, (summaries, lists[QUANTITIES.index("device_cold")].median_ratios(_baselines(lines)))
+
+
+def _baselines(lines: list[_Line]) -> list[int]:
+    """The position of the baseline's line on the case of every line; -1 where either of the two is not ok.
+
+    As groundspeed.analysis.speedup has it, of which the last of several lines counts.
+    """
+    case = [(line.dtype, *line.shape.items()) for line in lines]
+    at = {case[i]: i for i, line in enumerate(lines) if line.implementation == BASELINE}
+    of_ok = {key: i for key, i in at.items() if lines[i].status == "ok"}
+    return [of_ok.get(key, -1) if line.status == "ok" else -1 for key, line in zip(case, lines, strict=True)]
 
 
 def _own_columns(lines: list[_Line]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Literal
 
 import polars as pl
 
-SCHEMA_VERSION = 2  # part of the cache's name: raise it when a column changes
+SCHEMA_VERSION = 3  # part of the cache's name: raise it when a column changes
 
 Project = Literal["groundspeed", "asv", "pytest-benchmark"]
 Direction = Literal["lower", "higher"]
@@ -82,6 +82,7 @@ VALUES: dict[str, pl.DataType] = {
     "bytes_per_s": VALUE,  # over device_cold
     "flops_per_s": VALUE,
     "items_per_s": VALUE,
+    "speedup_eager": VALUE,  # device_cold over torch_eager's of the same record, median of the ratios round by round
     "roofline": VALUE,  # fraction of the ceiling that binds; null without ceilings
     "value": VALUE,  # foreign results only
     "value_low": BOUND,

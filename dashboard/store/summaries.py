@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import math
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,6 +51,25 @@ class Lists:
             (where,) = np.nonzero(n == size)
             out[:, where] = _of_sorted(np.sort(values[starts[where, None] + np.arange(size)], axis=1))
         return Summary(n, *out)
+
+    def median_ratios(self, over: Sequence[int]) -> Floats:
+        """Of every list i the median of list ``over[i]`` divided by it, element by element.
+
+        NaN where ``over[i]`` is -1, where the two lists differ in length, where they are empty, and where a median is
+        not finite and positive.
+        """
+        values, n = np.frombuffer(self.values, np.float64), np.frombuffer(self.lengths, np.int64)
+        starts, other = np.cumsum(n) - n, np.asarray(over, np.int64)
+        out = np.full(len(n), np.nan)
+        paired = (other >= 0) & (n > 0)
+        paired[paired] = n[other[paired]] == n[paired]
+        for size in np.unique(n[paired]):
+            (where,) = np.nonzero(paired & (n == size))
+            rounds = np.arange(size)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratios = values[starts[other[where], None] + rounds] / values[starts[where, None] + rounds]
+                out[where] = np.median(ratios, axis=1)
+        return np.where(np.isfinite(out) & (out > 0), out, np.nan)
 
 
 def _of_sorted(block: Floats) -> Floats:

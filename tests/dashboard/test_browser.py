@@ -29,15 +29,30 @@ def newest(results: Path, machine: str, operator: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()[1:-1]]
 
 
-def medians(results: Path, operator: str) -> dict[tuple[str, str, str], float]:
-    """(implementation, dtype, shape) -> seconds, of the newest record."""
+def cold(results: Path, operator: str) -> dict[tuple[str, str, str], list[float]]:
+    """(implementation, dtype, shape) -> ns, round by round, of the newest record."""
     return {
-        (row["implementation"], row["dtype"], ",".join(f"{k}={v}" for k, v in row["shape"].items())): statistics.median(
-            row["samples"]["device_cold"]
-        )
-        * 1e-9
+        (row["implementation"], row["dtype"], ",".join(f"{k}={v}" for k, v in row["shape"].items())): row["samples"][
+            "device_cold"
+        ]
         for row in newest(results, GPU, operator)
         if row["status"] == "ok"
+    }
+
+
+def medians(results: Path, operator: str) -> dict[tuple[str, str, str], float]:
+    """(implementation, dtype, shape) -> seconds, of the newest record."""
+    return {key: statistics.median(samples) * 1e-9 for key, samples in cold(results, operator).items()}
+
+
+def paired(results: Path, operator: str) -> dict[tuple[str, str, str], float]:
+    """(implementation, dtype, shape) -> speedup over eager: the median of the rounds' ratios, of the newest record."""
+    samples = cold(results, operator)
+    return {
+        (name, dtype, shape): statistics.median(
+            base / own for base, own in zip(samples["torch_eager", dtype, shape], rounds, strict=True)
+        )
+        for (name, dtype, shape), rounds in samples.items()
     }
 
 
@@ -63,10 +78,9 @@ def test_speedups_on_screen_equal_those_computed_from_the_files(site: Site, watc
     compared = 0
     for row in page.locator(".matrix tbody tr").all():
         operator = row.locator("th").inner_text()
-        values = medians(site.results, operator)
         ratios = defaultdict(list)
-        for (name, dtype, shape), value in values.items():
-            ratios[name].append(values["torch_eager", dtype, shape] / value)
+        for (name, _, _), ratio in paired(site.results, operator).items():
+            ratios[name].append(ratio)
         for title, cell in zip(header[1:], row.locator("td").all(), strict=True):
             expected = math.exp(statistics.fmean(map(math.log, ratios[title])))
             text = cell.locator(".main").inner_text().strip("★≈ ✕")
@@ -104,8 +118,7 @@ def test_the_question_of_a_glance(site: Site, watched: Watched) -> None:
     assert "cuda_vec4" in next(text for text in tiles if "Most often fastest" in text)
     row = page.locator(".matrix tbody tr", has_text="N=1024").first
     best = row.locator("td", has_text="★")
-    values = medians(site.results, "softmax")
-    ratio = values["torch_eager", "float32", "M=4096,N=1024"] / values["cuda_vec4", "float32", "M=4096,N=1024"]
+    ratio = paired(site.results, "softmax")["cuda_vec4", "float32", "M=4096,N=1024"]
     assert f"{ratio:.2f}×" in best.inner_text()
 
 
@@ -217,9 +230,7 @@ def test_tables_sort_filter_and_give_csv(site: Site, watched: Watched) -> None:
 
 def test_compare_only_what_both_have(site: Site, watched: Watched) -> None:
     page = watched.open(site.address + "compare?axis=implementation&left=torch_eager&right=cupy_raw&operator=softmax")
-    values = medians(site.results, "softmax")
-    shared = [(d, s) for (n, d, s) in values if n == "cupy_raw" and ("torch_eager", d, s) in values]
-    ratios = [values["torch_eager", d, s] / values["cupy_raw", d, s] for d, s in shared]
+    ratios = [ratio for (name, _, _), ratio in paired(site.results, "softmax").items() if name == "cupy_raw"]
     tile = page.locator(".tile", has_text="Geometric mean").inner_text()
     assert f"{math.exp(statistics.fmean(map(math.log, ratios))):.2f}×" in tile
     assert "10 cases in both" in tile
