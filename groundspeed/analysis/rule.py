@@ -4,12 +4,15 @@ Each process gives two medians, base's and head's, of rounds that alternated in 
 (clocks, memory placement) falls out of their ratio. Five processes make a suspect, ten fresh ones convict:
 
 1. the Hodges–Lehmann estimate of the processes' log-ratios lies over 0.5 T: suspect;
-2. in fresh processes it lies over 0.7 T, and the ratio of the smallest process medians over 0.3 T: regressed.
+2. in fresh processes it lies over 0.7 T, the ratio of the smallest process medians over 0.3 T, and the signed-rank p
+   of their log-ratios is at most 0.05: regressed.
 
-The second half of step 2 is a veto: a clock with two modes can shift the typical process of one side, but it seldom
-keeps all of them out of the fast mode. Comparing the estimate with T itself would catch a change of exactly T half of
+The second and third condition of step 2 are vetoes. A clock with two modes can shift the typical process of one side,
+but it seldom keeps all of them out of the fast mode. Where processes scatter by more than T, the estimate of ten is
+often over 0.7 T on identical code, but they seldom agree on the side: processes that disagree convict nobody.
+Comparing the estimate with T itself would catch a change of exactly T half of
 the time, whatever the budget. Improvements are the same rule with base and head exchanged. ``simulation`` has the
-error rates of this rule under seven kinds of noise.
+error rates of this rule under eight kinds of noise.
 
 Ratios are kept as logarithms, so that a change and its reverse are the same distance from zero.
 """
@@ -18,11 +21,12 @@ from __future__ import annotations
 
 import enum
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
-from groundspeed.analysis.significance import bootstrap_interval, signed_rank_p
+from groundspeed.analysis.significance import bootstrap_interval, signed_rank_p, signed_rank_p_rows
 from groundspeed.analysis.stats import FloatArray, hodges_lehmann_rows
 
 PROCESSES = 5
@@ -31,6 +35,8 @@ ROUNDS = 30
 SUSPECT = 0.5
 CONVICT = 0.7
 VETO = 0.3
+DISAGREE_P = 0.05
+LEAST_FRESH = 6  # five processes cannot reach a p of 0.05: nothing could ever be convicted
 FLOOR_QUANTILE = 0.998
 NOISE_PROCESSES = 10
 
@@ -89,9 +95,11 @@ class Judgement:
     ratio, low, high
         head over base (1.03 is 3 % slower) and its bootstrap interval over the deciding processes
     p
-        of the exact two-sided signed-rank test that the processes' log-ratios lie about zero; shown, never decided on
+        of the exact two-sided signed-rank test that the processes' log-ratios lie about zero
     processes
         how many the verdict rests on
+    scattered
+        ambiguous because the processes disagree: a noise floor or more processes can settle it
     """
 
     verdict: Verdict
@@ -101,6 +109,7 @@ class Judgement:
     p: float
     processes: int
     reason: str = ""
+    scattered: bool = False
 
 
 def suspicion(medians: ProcessMedians, threshold: float) -> FloatArray:
@@ -111,13 +120,20 @@ def suspicion(medians: ProcessMedians, threshold: float) -> FloatArray:
 def conviction(fresh: ProcessMedians, threshold: float) -> FloatArray:
     """Step 2, on processes that were not part of step 1: +1 regressed, -1 improved, else 0; ``(...)``."""
     shift = _beyond(fresh.shift, CONVICT * threshold)
-    return np.where(shift == _beyond(fresh.fastest_shift, VETO * threshold), shift, 0.0)
+    spared = (shift != _beyond(fresh.fastest_shift, VETO * threshold)) | ~agree(fresh)
+    return np.where(spared, 0.0, shift)
+
+
+def agree(fresh: ProcessMedians) -> npt.NDArray[np.bool_]:
+    """Whether the processes agree that the sides differ: their signed-rank p is at most 0.05; ``(...)``."""
+    return signed_rank_p_rows(fresh.log_ratios) <= DISAGREE_P
 
 
 def gateable(floor: float | None, threshold: float) -> bool:
     """Whether a series whose A/A comparisons reach ``floor`` (its 99.8 % quantile of |log-ratio|) can be judged at T.
 
-    An unknown floor (None) is taken to allow it: the rule itself keeps false alarms out in the simulated noise.
+    An unknown floor (None) is taken to allow it: the rule itself keeps false alarms out in the simulated noise of a-g,
+    and convicts 1 to 2 % of identical code where processes scatter by more than T (h).
     """
     return floor is None or floor <= math.log1p(CONVICT * threshold)
 
@@ -147,8 +163,8 @@ def judge(
 ) -> Judgement:
     """The verdict of one series, ``(processes,)`` arrays. ``fresh`` holds step 2 where ``needs_fresh`` said so.
 
-    Ambiguous, with the reason, where the series is not gateable and looks changed, where the veto saved it, and where
-    the fresh processes stay between the two limits. Raises ``ValueError`` when a suspect comes without fresh processes.
+    Ambiguous, with the reason, where the series is not gateable and looks changed, where a veto saved it, and where the
+    fresh processes stay between the two limits. Raises ``ValueError`` when a suspect comes without fresh processes.
     """
     if not suspicion(first, threshold):
         return _judgement(Verdict.UNCHANGED, first)
@@ -160,11 +176,20 @@ def judge(
     if convicted:
         return _judgement(Verdict.REGRESSED if convicted > 0 else Verdict.IMPROVED, fresh)
     if _beyond(fresh.shift, CONVICT * threshold):
+        if not agree(fresh):
+            return _scattered(fresh)
         reason = f"the fastest processes differ by {math.expm1(float(fresh.fastest_shift)):+.2%} only: a bimodal clock?"
         return _judgement(Verdict.AMBIGUOUS, fresh, reason)
     if suspicion(fresh, threshold):
         return _judgement(Verdict.AMBIGUOUS, fresh, "between 0.5 T and 0.7 T in fresh processes")
     return _judgement(Verdict.UNCHANGED, fresh, "suspected, not confirmed in fresh processes")
+
+
+def _scattered(fresh: ProcessMedians) -> Judgement:
+    found = _judgement(Verdict.AMBIGUOUS, fresh)
+    interval = f"{found.low - 1:+.1%} to {found.high - 1:+.1%}"
+    reason = f"the fresh processes disagree: {interval}, signed-rank p={found.p:.2g} is over {DISAGREE_P:g}"
+    return replace(found, reason=reason, scattered=True)
 
 
 def _judgement(verdict: Verdict, medians: ProcessMedians, reason: str = "") -> Judgement:

@@ -1,7 +1,7 @@
-"""Evidence that is shown beside a verdict and never decides it: intervals, p-values, q-values.
+"""Intervals, p-values and q-values: shown beside a verdict; the signed-rank p can also stop a conviction.
 
-Deciding on them instead was simulated: it costs power at the few processes a gate can afford, and with five processes
-the smallest two-sided p there is, is 1/16.
+A verdict never rests on them alone. That was simulated: it costs power at the few processes a gate can afford, and
+with five processes the smallest two-sided p there is, is 1/16.
 """
 
 from __future__ import annotations
@@ -9,8 +9,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from groundspeed.analysis.stats import FloatArray, Floats, hodges_lehmann_rows
+
+IntArray = npt.NDArray[np.int64]
 
 
 def bootstrap_interval(
@@ -30,26 +33,33 @@ def bootstrap_interval(
 
 
 def signed_rank_p(x: Floats) -> float:
-    """The exact two-sided p of Wilcoxon's signed-rank test that ``x`` is symmetric about zero.
+    """``signed_rank_p_rows`` of one sequence of values."""
+    return float(signed_rank_p_rows(np.asarray(x, dtype=np.float64)))
+
+
+def signed_rank_p_rows(x: FloatArray) -> FloatArray:
+    """The exact two-sided p of Wilcoxon's signed-rank test that rows ``(..., n)`` are symmetric about 0; ``(...)``.
 
     Zeros are dropped and ties share the mean of their ranks; the distribution over all 2^n signs is counted on doubled
     ranks, which are whole numbers (Pratt and Gibbons, 1981, section 3.7). Nothing but zeros gives 1. More than 40
     values use the normal limit with the variance of the ranks that are there.
     """
-    values = np.asarray(x, dtype=np.float64)
-    values = values[values != 0]
-    if not len(values):
-        return 1.0
-    doubled = 2 * _mean_ranks(np.abs(values))
-    positive, total = doubled[values > 0].sum(), doubled.sum()
-    smaller = min(positive, total - positive)
-    if len(values) > 40:
-        return _normal_p(smaller, doubled)
-    counts = np.zeros(round(total) + 1)
-    counts[0] = 1.0
-    for rank in doubled.astype(int):
-        counts[rank:] = counts[rank:] + counts[: len(counts) - rank]
-    return float(min(1.0, 2 * counts[: round(smaller) + 1].sum() / 2.0 ** len(values)))
+    n = x.shape[-1]
+    values = x.reshape(-1, n)
+    doubled = _doubled_signed_ranks(values)
+    positive = np.where(values > 0, doubled, 0).sum(axis=-1)
+    smaller = np.minimum(positive, doubled.sum(axis=-1) - positive)
+    if n > 40:
+        return np.array([_normal_p(*row) for row in zip(smaller, doubled, strict=True)]).reshape(x.shape[:-1])
+    sums = np.arange(n * (n + 1) + 1)
+    counts = np.zeros((len(values), len(sums)))
+    counts[:, 0] = 1.0
+    for i in range(n):
+        before = sums - doubled[:, i, None]
+        counts += np.where(before >= 0, np.take_along_axis(counts, np.maximum(before, 0), axis=-1), 0.0)
+    # A dropped value has rank zero: it doubles every count, and 2^n with it.
+    tail = np.where(sums <= smaller[:, None], counts, 0.0).sum(axis=-1)
+    return np.minimum(1.0, 2 * tail / 2.0**n).reshape(x.shape[:-1])
 
 
 def rank_sum_p(x: Floats, y: Floats) -> float:
@@ -80,7 +90,18 @@ def benjamini_hochberg(p: Floats) -> FloatArray:
     return q
 
 
-def _normal_p(smaller: float, doubled: FloatArray) -> float:
+def _doubled_signed_ranks(values: FloatArray) -> IntArray:
+    """Twice the mean rank of each |value| among those of its row that are not zero, ``(rows, n)``; 0 for a zero."""
+    sizes = np.abs(values)
+    kept = (sizes > 0)[:, None, :]
+    mine, others = sizes[:, :, None], sizes[:, None, :]
+    doubled = 2 * (kept & (others < mine)).sum(axis=-1) + (kept & (others == mine)).sum(axis=-1) + 1
+    return np.where(sizes > 0, doubled, 0)
+
+
+def _normal_p(smaller: int, doubled: IntArray) -> float:
+    if not doubled.any():
+        return 1.0
     distance = max(0.0, doubled.sum() / 2 - smaller - 1)
     return _two_sided(distance / float((doubled**2).sum() / 4) ** 0.5)
 

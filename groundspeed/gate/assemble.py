@@ -35,6 +35,7 @@ class Assembled:
     compared: int = 0
     not_applicable: int = 0
     remarks: list[str] = field(default_factory=list)
+    scattered: set[int] = field(default_factory=set)  # indices of the findings whose processes disagree
 
 
 def assemble(
@@ -49,6 +50,7 @@ def assemble(
             _add_case(body, planned, case, evidence, judging, reasons)
     body.remarks += _not_applicable(reasons)
     body.findings = [_completed(finding, accepted, command) for finding in _with_q(body.findings)]
+    body.findings = [_settled(f, command) if i in body.scattered else f for i, f in enumerate(body.findings)]
     _drop_accepted(body, accepted)
     return body
 
@@ -189,6 +191,8 @@ def _add_metric(
     judgement = judged.judgement
     changed = judgement.verdict is not Verdict.UNCHANGED
     body.compared += 1
+    if judgement.scattered:
+        body.scattered.add(len(body.findings))
     body.findings.append(
         _finding(
             planned,
@@ -248,6 +252,14 @@ def _completed(finding: Finding, accepted: Sequence[Accepted], command: Sequence
     needs = finding.verdict in (Verdict.REGRESSED, Verdict.BROKEN, Verdict.REMOVED, Verdict.FIXED)
     text = f"{by[0].reason} ({by[0].source})" if by and needs else ""
     return msgspec.structs.replace(finding, accepted=text, reproduce=reproduce(finding, command))
+
+
+def _settled(finding: Finding, command: Sequence[str]) -> Finding:
+    """With what to type where processes disagree: identical code shows whether the series can be judged at T at all."""
+    tier = command.index("--tier") if "--tier" in command else len(command)
+    again = reproduce(finding, ["groundspeed", "gate", "--aa", "--save-noise", *command[tier : tier + 2]])
+    reason = f"{finding.reason}; type, twice, for its noise floor: {again} (or raise fresh_processes)"
+    return msgspec.structs.replace(finding, reason=reason)
 
 
 def reproduce(finding: Finding, command: Sequence[str]) -> str:

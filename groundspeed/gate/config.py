@@ -10,11 +10,12 @@ from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from typing import Any
 
-from groundspeed.analysis.rule import FRESH_PROCESSES, PROCESSES, ROUNDS
+from groundspeed.analysis.rule import FRESH_PROCESSES, LEAST_FRESH, PROCESSES, ROUNDS
 from groundspeed.analysis.tail_rule import TAIL_ROUNDS
 from groundspeed.errors import UserError
 from groundspeed.gate.metrics import METRICS, Metric
 
+LEAST = {"processes": 5, "fresh_processes": LEAST_FRESH, "rounds": 8, "tail_rounds": 8}
 HARNESS = (
     "groundspeed/measure/*",
     "groundspeed/backends/*",
@@ -189,8 +190,8 @@ def _check_threshold(value: object, where: str) -> None:
 
 
 def _check_values(config: Config, where: str) -> None:
-    for name in ("processes", "fresh_processes", "rounds", "tail_rounds"):
-        value, least = getattr(config, name), 8 if name.endswith("rounds") else 5
+    for name in LEAST:
+        value, least = getattr(config, name), LEAST[name]
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise UserError(f"{where}: {name} = {value!r}, expected a whole number of at least {least}")
     for name, words in (("untouched", ("fail", "pass")), ("removed", ("fail", "report"))):

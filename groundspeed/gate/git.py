@@ -38,6 +38,8 @@ class Trailer:
 
 def resolve(project: Path, revision: str) -> str:
     """The full hash of a commit. Raises NoCommit, saying how to fetch it when the clone is shallow."""
+    if not revision.strip():
+        raise UserError("a revision is empty, expected a branch, tag or commit; type: groundspeed gate --base main")
     if revision.startswith("-"):
         raise UserError(f"{revision!r} is no revision")
     done = _git(project, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")

@@ -20,6 +20,7 @@ from groundspeed.gate.words import (
     notes,
     noteworthy,
     plain,
+    probability,
     summarise,
     value,
 )
@@ -86,12 +87,12 @@ def _all(report: Report) -> str:
         counts = [str(summary.counts.get(verdict, 0)) for verdict in COLUMNS]
         largest = change(summary.largest.ratio) if summary.largest else "–"
         lines.append(f"| {code(summary.series)} | {' | '.join(counts)} | {largest} |")
-    lines += ["", "| series | case | metric | verdict | base | head | change | interval | q |"]
-    lines.append("|---|---|---|---|--:|--:|--:|--:|--:|")
+    lines += ["", "| series | case | metric | verdict | base | head | change | interval | p | q |"]
+    lines.append("|---|---|---|---|--:|--:|--:|--:|--:|--:|")
     for f in report.findings:
-        q = "" if f.q is None else f"{f.q:.2g}"
         cells = [code(f.series), code(f.case), metric_label(f.metric), str(f.verdict), value(f.base, f.unit)]
-        cells += [value(f.head, f.unit), change(f.ratio), interval(f.low, f.high), q]
+        cells += [value(f.head, f.unit), change(f.ratio), interval(f.low, f.high)]
+        cells += [probability(f.p), probability(f.q)]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -51,7 +51,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     ratio, low, high
         Head over base, and its interval.
     p, q
-        Two-sided p of the processes' log-ratios and its Benjamini-Hochberg q over all findings: shown, not decided on.
+        Two-sided p of the processes' log-ratios and its Benjamini-Hochberg q over all findings. A p over 0.05 in fresh
+        processes stops a conviction by process medians (ambiguous); q is shown only.
     gateable
         False where the noise floor is too high for the threshold: such a series never fails.
     report_only

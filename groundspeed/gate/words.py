@@ -107,6 +107,11 @@ def interval(low: float | None, high: float | None) -> str:
     return f"[{_percent(low)}, {_percent(high)}] %"
 
 
+def probability(number: float | None) -> str:
+    """A p or q to two significant digits, or nothing where there is none."""
+    return "" if number is None else f"{number:.2g}"
+
+
 def _percent(ratio: float) -> str:
     """Two decimals below one per cent, where noise lives; one above."""
     value = (ratio - 1) * 100
@@ -118,7 +123,7 @@ def metric_label(name: str) -> str:
 
 
 def evidence(finding: Finding) -> str:
-    """Base, head, change, interval, threshold and processes in one line; the reason alone for a status."""
+    """Base, head, change, interval, threshold, processes, p and q in one line; the reason alone for a status."""
     if finding.ratio is None and finding.base is None:
         return finding.reason
     unit = finding.unit
@@ -127,6 +132,8 @@ def evidence(finding: Finding) -> str:
         f"{change(finding.ratio)} {interval(finding.low, finding.high)}".strip(),
         f"T {finding.threshold * 100:g} %" if finding.threshold is not None else "",
         f"{finding.processes} processes",
+        f"p={probability(finding.p)}" if finding.p is not None else "",
+        f"q={probability(finding.q)}" if finding.q is not None else "",
     ]
     return ", ".join(part for part in parts if part)
 

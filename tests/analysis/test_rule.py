@@ -6,12 +6,15 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundspeed.analysis.rule import (
+    DISAGREE_P,
+    LEAST_FRESH,
     ProcessMedians,
     Verdict,
+    agree,
     conviction,
     gateable,
     judge,
@@ -55,6 +58,7 @@ def test_a_steady_ratio_meets_its_limit(ratio, verdict):
     assert judgement.processes == (10 if fresh else 5)
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0.9, 1.1), min_size=10, max_size=10), st.floats(0.01, 0.05))
 def test_improvement_is_regression_with_the_sides_exchanged(ratios, threshold):
     medians = processes(ratios)
@@ -73,6 +77,39 @@ def test_the_veto_saves_a_series_whose_best_processes_agree():
     assert conviction(fresh, T) == 0
     judgement = judge(shifted(1.05, 5), fresh, T)
     assert judgement.verdict == Verdict.AMBIGUOUS and "bimodal" in judgement.reason
+
+
+def test_processes_that_disagree_convict_nobody():
+    # Six of ten a fifth to two fifths slower, the fastest ones 5 % apart, and yet four of ten much faster.
+    fresh = ProcessMedians(
+        np.array([100.0, 200, 200, 200, 200, 200, 200, 200, 200, 200]),
+        np.array([105.0, 250, 260, 270, 280, 290, 150, 155, 160, 165]),
+    )
+    assert fresh.shift > math.log1p(0.7 * T) and fresh.fastest_shift > math.log1p(0.3 * T)
+    for each, first in ((fresh, 2.0), (ProcessMedians(fresh.head, fresh.base), 0.5)):
+        judgement = judge(shifted(first, 5), each, T)
+        assert judgement.p > DISAGREE_P and judgement.low < 1 < judgement.high
+        assert judgement.verdict == Verdict.AMBIGUOUS and judgement.scattered and conviction(each, T) == 0
+        assert f"disagree: {judgement.low - 1:+.1%} to {judgement.high - 1:+.1%}, signed-rank p" in judgement.reason
+
+
+@pytest.mark.parametrize(
+    ("against", "verdict"), [(1, Verdict.REGRESSED), (3, Verdict.REGRESSED), (4, Verdict.AMBIGUOUS)]
+)
+def test_how_many_processes_may_point_the_other_way(against, verdict):
+    # The smallest ratios point the other way: their ranks are 1, 2, ..., whose sum is 6 or 10, and 8 is p = 0.049.
+    ratios = [1.0 - 0.001 * (i + 1) for i in range(against)] + [1.08 + 0.001 * i for i in range(10 - against)]
+    base = np.full(10, 100.0)
+    base[-1] = 90.0  # head is slower where base is at its best: the other veto is silent
+    fresh = ProcessMedians(base, base * ratios)
+    assert fresh.shift > math.log1p(0.7 * T) and fresh.fastest_shift > math.log1p(0.3 * T)
+    judgement = judge(shifted(1.05, 5), fresh, T)
+    assert judgement.verdict == verdict
+    assert judgement.scattered == (verdict == Verdict.AMBIGUOUS)
+
+
+def test_as_few_fresh_processes_as_the_policy_allows_can_convict():
+    assert agree(shifted(1.05, LEAST_FRESH)) and not agree(shifted(1.05, LEAST_FRESH - 1))
 
 
 def test_the_verdict_rests_on_the_fresh_processes_alone():

@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundspeed.analysis.significance import benjamini_hochberg, bootstrap_interval, rank_sum_p, signed_rank_p
+from groundspeed.analysis.significance import (
+    benjamini_hochberg,
+    bootstrap_interval,
+    rank_sum_p,
+    signed_rank_p,
+    signed_rank_p_rows,
+)
 
 
 def test_five_processes_of_one_sign_give_one_sixteenth():
@@ -34,6 +40,15 @@ def test_signed_rank_counts_every_sign(x):
     ]
     expected = min(1.0, 2 * sum(total <= observed + 1e-9 for total in totals) / len(totals)) if kept else 1.0
     assert signed_rank_p(x) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("n", [1, 6, 10, 41])
+def test_rows_are_what_their_values_are_alone(n):
+    x = np.random.default_rng(5).integers(-4, 6, (3, 20, n)).astype(float)
+    x[0, 0] = 0.0
+    rows = signed_rank_p_rows(x)
+    assert rows.shape == (3, 20) and rows[0, 0] == 1.0
+    assert rows.ravel().tolist() == [signed_rank_p(row) for row in x.reshape(-1, n)]
 
 
 def test_signed_rank_limit_joins_the_exact_values():

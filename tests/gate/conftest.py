@@ -51,7 +51,7 @@ def environment(**more):
 
 @dataclass
 class FakeEngine:
-    """Reads COST (ns), SPREAD, PEAK, ERROR, TUNED, SLOW_SHARE, FAIL, SKIP from each side's file."""
+    """Reads COST (ns), JITTER, PEAK, ERROR, TUNED, SLOW_SHARE, FAIL, SKIP from each side's file."""
 
     requests: list = field(default_factory=list)
     lose_after: int | None = None  # processes until the device is gone
@@ -91,6 +91,8 @@ class FakeEngine:
         if "SKIP" in known:
             return Measurement(**given, status="skipped", reason=json.loads(known["SKIP"]))
         cost = float(known["COST"]) * float(known.get("SCALE", 1))
+        if "JITTER" in known:  # the sd of a process effect's logarithm
+            cost *= np.exp(float(known["JITTER"]) * random.standard_normal())
         samples = cost * (1 + self.noise * random.standard_normal((len(request.quantities), request.rounds)))
         slow = random.random(samples.shape) < float(known.get("SLOW_SHARE", 0))
         samples = np.where(slow, samples * 3, samples)

@@ -58,6 +58,7 @@ def test_a_cpu_starts_at_five_percent():
         ("rounds = true", "whole number"),
         ('budget = "soon"', "no duration"),
         ('tier = "huge"', "small, core or full"),
+        ("fresh_processes = 5", "at least 6"),
         ('removed = "ignore"', "fail or report"),
         ('metrics = ["device_could"]', "did you mean 'device_cold'"),
         ("metrics = []", "nothing would be judged"),

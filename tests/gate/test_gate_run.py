@@ -91,6 +91,24 @@ def test_every_metric_has_its_verdict(repo, old, new, metric, verdict, status):
         assert result.verdicts(metric="device_cold") == {"unchanged"}
 
 
+def test_processes_that_disagree_are_ambiguous_with_what_to_type_and_fail_nothing(repo):
+    repo.edit(ROW, "COST = 500", "COST = 500\nJITTER = 0.3")
+    repo.commit()
+    result = repo.gate("--aa", "--only", "double/triton_row", "--seed", "4")
+    disagreeing = [f for f in result.findings(metric="device_cold") if "processes disagree" in f["reason"]]
+    assert result.status == 0 and disagreeing
+    for finding in disagreeing:
+        assert finding["verdict"] == "ambiguous" and finding["processes"] == 10
+        assert finding["low"] < 1 < finding["high"] and finding["p"] > 0.05
+        shape = finding["shape"]
+        only = f"--only double/triton_row --dtype float32 --shape {shape}"
+        assert (
+            f"type, twice, for its noise floor: groundspeed gate --aa --save-noise {only} (or raise"
+            in finding["reason"]
+        )
+        assert repo.gate("--aa", "--save-noise", *only.split()).report["compared"] == 7
+
+
 @pytest.mark.parametrize(
     ("base", "head", "verdict", "status"),
     [

@@ -67,6 +67,13 @@ def test_a_revision_cannot_be_an_option(repo):
             git.resolve(repo.root, revision)
 
 
+@pytest.mark.parametrize("typed", [("--base", ""), ("--base", " "), ("--base", "main", "--head", "")])
+def test_an_empty_revision_is_named_before_anything_else(repo, typed):
+    with pytest.raises(UserError, match=r"^a revision is empty, expected a branch, tag or commit; type: \S") as error:
+        repo.gate(*typed)
+    assert not isinstance(error.value, git.NoCommit)
+
+
 def test_histories_without_a_common_commit_are_named(repo):
     repo.git("checkout", "-q", "--orphan", "alone")
     repo.commit("Alone")

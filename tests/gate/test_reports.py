@@ -117,7 +117,7 @@ def test_markdown_holds_no_tag_that_a_message_brought(name, reason, summary):
 def test_a_markdown_table_keeps_its_columns():
     lines = markdown.render(report(finding(implementation=PAYLOAD, reason=PAYLOAD))).splitlines()
     rows = [line for line in lines if line.startswith("|")]
-    assert rows and all(row.count("|") in (7, 8, 10) for row in rows)
+    assert rows and all(row.count("|") in (7, 8, 11) for row in rows)
     assert "@" not in "".join(lines) and "javascript:b" not in "".join(lines)
 
 
@@ -194,7 +194,7 @@ def test_the_terminal_shows_the_important_first_and_the_verdict_last():
     )
     text = terminal.render(made, Style())
     assert text.index("regressed") < text.index("improved")
-    assert "12.3 µs → 13.1 µs, +6.5 % [+6.1, +7.0] %, T 3 %, 10 processes" in text
+    assert "12.3 µs → 13.1 µs, +6.5 % [+6.1, +7.0] %, T 3 %, 10 processes, p=0.002, q=0.01" in " ".join(text.split())
     assert "cause: the autotuner chose B (base: A)" in text
     assert text.splitlines()[-1] == "gate: regressed: 1 regressed of 12 compared"
 
@@ -203,6 +203,17 @@ def test_the_terminal_shows_the_important_first_and_the_verdict_last():
 def test_json_has_no_infinities(ratio):
     made = json.loads(encode(report(finding(ratio=ratio))), parse_constant=pytest.fail)
     assert made["schema"] == 1 and made["findings"][0]["ratio"] == ratio
+
+
+def test_p_and_q_are_the_same_in_every_output():
+    made = report(finding(p=0.0019531, q=0.19))
+    shown = "10 processes, p=0.002, q=0.19"
+    assert shown in " ".join(terminal.render(made, Style()).split())
+    assert shown in ElementTree.fromstring(junit.render(made)).find(".//failure").get("message")
+    assert shown in ci.github(made) and shown in ci.gitlab(made).decode()
+    assert shown in markdown.render(made) and "| 0.002 | 0.19 |" in markdown.render(made)
+    without = terminal.render(report(finding(p=None, q=None)), Style())
+    assert "10 processes" in without and "p=" not in without
 
 
 def test_the_schema_lists_every_field_of_a_report():
