@@ -19,7 +19,7 @@ from dashboard.shell import filters, footer, header
 from dashboard.state import State, parse_state
 from dashboard.store import Store
 from dashboard.triage_callbacks import register as register_triage
-from dashboard.view import resolve
+from dashboard.view import View, resolve, unknown_operator
 from groundspeed.errors import UserError
 
 log = logging.getLogger("groundspeed.dashboard")
@@ -110,7 +110,7 @@ def draw_view(library: Library, state: State, repository: Path) -> dict[str, Any
         content = _no_results(frames.snapshot.results, frames.snapshot.problems.height, state)
     else:
         content = _content(page, state, view, frames, repository)
-    notes = [html.P(note, className="notice", role="alert") for note in (view.notes if view else ())]
+    notes = [html.P(note, className="notice", role="alert") for note in _notes(page, view)]
     subject = state.get("operator") or (view.machine if view else "")
     title = " · ".join(part for part in (page.title if page else "", subject, "groundspeed") if part)
     places = {
@@ -120,6 +120,14 @@ def draw_view(library: Library, state: State, repository: Path) -> dict[str, Any
         "footer": footer(frames, view),
     }
     return {"title": title, "places": places, "revision": revision}
+
+
+def _notes(page: Page | None, view: View | None) -> list[str]:
+    """What the link asks for and the results lack."""
+    if page is None or view is None:
+        return []
+    unknown = unknown_operator(view, view.operator() if "operator" in page.controls else "")
+    return [*view.notes, *([unknown] if unknown else [])]
 
 
 def _content(page: Page, state: State, view: Any, frames: Any, repository: Path) -> Any:

@@ -26,17 +26,18 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the table. Raises UserError for names that the results do not have."""
     from dashboard.frames import Frames
     from dashboard.store import METRICS, open_store, queries
-    from dashboard.view import device_label, machine_details, machine_names
+    from dashboard.view import device_label, machine_details, machine_names, metric_on
 
     frames = Frames(open_store(results_folder(arguments)).snapshot)
     machine = _known("machine", arguments.machine, machine_names(frames))
-    metric = METRICS[_known("metric", arguments.metric, tuple(METRICS))]
+    details = machine_details(frames, machine)
+    metric = metric_on(details, _known("metric", arguments.metric, tuple(METRICS)))
     operator = _known("operator", arguments.operator, frames.choices(machine, "groundspeed", "operator"))
     found = queries.best_by_size(frames.latest(machine, "groundspeed"), operator, metric.name)
     rows = found.sort("dtype", "bytes").to_dicts()
     if not rows:
         raise UserError(f"{operator}: no case on {machine} has a value of {metric.name}")
-    device = device_label(machine_details(frames, machine))
+    device = device_label(details)
     if arguments.json is None or str(arguments.json) != "-":
         print(f"{operator} on {machine} ({device}), by {metric.label}")
         print("\n".join(_lines(rows, metric.unit)))

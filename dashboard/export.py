@@ -20,7 +20,7 @@ from dashboard.offline_html import to_html
 from dashboard.pages import PAGES
 from dashboard.regressions import prepare
 from dashboard.state import State, parse_state
-from dashboard.view import View, device_label, machine_names, resolve
+from dashboard.view import View, device_label, machine_names, metric_on, resolve
 
 SCRIPTS = ("0_mount.js", "1_state.js", "2_theme.js", "3_tables.js", "4_matrices.js", "offline/views.js")
 PER_MACHINE = ("", "compare", "roofline", "regressions", "data")
@@ -70,10 +70,10 @@ def _views(frames: Frames) -> Iterator[Shown]:
         view = resolve(State("", {"machine": machine}), frames)
         if view is None:
             continue
-        known = {metric.name: metric for metric in frames.metrics(machine, view.project)}
+        known = {metric.name for metric in frames.metrics(machine, view.project)}
         for name in OVERVIEW_METRICS:
             if name in known:
-                yield shown("", f"Overview: {known[name].label.lower()}", machine=machine, metric=name)
+                yield shown("", f"Overview: {metric_on(view.device, name).label.lower()}", machine=machine, metric=name)
         for operator in view.operators():
             for page in PER_OPERATOR:
                 yield shown(

@@ -19,7 +19,7 @@ import polars as pl
 
 from dashboard import triage
 from dashboard.changepoints import SHORTEST, change_points
-from dashboard.components.numbers import percent
+from dashboard.components.numbers import ABSENT, percent
 from dashboard.store import METRICS, SERIES
 from dashboard.view import View
 
@@ -125,11 +125,29 @@ def open_regressions(view: View, operator: str = "") -> list[Group] | None:
     return [g for g in groups if is_open(g, states) and operator in ("", g.first.operator)]
 
 
-def listed(groups: Sequence[Group] | None, name: Callable[[Group], str]) -> str:
-    """The first of some groups in words."""
+def told(view: View, name: Callable[[Group], str], operator: str = "") -> tuple[str, str, bool]:
+    """The open regressions for a tile: how many, the first of them in words, and whether there are any."""
+    groups = open_regressions(view, operator)
     if groups is None:
-        return "being looked for"
-    return "; ".join(f"{name(g)} {percent(g.worse, signed=True)}" for g in groups[:NAMED]) or "none known"
+        return "…", "being looked for", False
+    if groups:
+        words = "; ".join(f"{name(g)} {percent(g.worse, signed=True)}" for g in groups[:NAMED])
+        return str(len(groups)), words, True
+    commits = _commits(view, operator)
+    if commits < 2 * SHORTEST:
+        return ABSENT, f"too few commits to tell: {commits} of the {2 * SHORTEST} that it takes", False
+    return "0", "none known", False
+
+
+def _commits(view: View, operator: str) -> int:
+    """How many commits an operator has on the machine, or the one of all operators that has the most."""
+    runs = view.frames.snapshot.runs.filter(
+        (pl.col("machine") == view.machine) & (pl.col("project") == view.project) & (pl.col("commit") != "")
+    )
+    if operator and view.ours:  # a file of a foreign project holds many benchmarks and names none
+        runs = runs.filter(pl.col("operator") == operator)
+    counts = runs.group_by("operator").agg(pl.col("commit").n_unique()).get_column("commit")
+    return max(counts.to_list(), default=0)
 
 
 def is_open(group: Group, states: Mapping[str, triage.Event]) -> bool:

@@ -12,7 +12,7 @@ from dashboard.frames import Frames
 from dashboard.newest import newest_run
 from dashboard.pages import PAGES, Page
 from dashboard.state import State
-from dashboard.view import View, device_label, machine_details, machine_names, project_names
+from dashboard.view import View, device_label, machine_details, machine_names, metric_on, project_names
 
 
 def header(state: State, view: View | None, page: Page | None) -> list[Any]:
@@ -98,7 +98,8 @@ def _metric(view: View) -> Any:
     metrics = view.frames.metrics(view.machine, view.project)
     if len(metrics) < 2:
         return None
-    return controls.select("metric", "Metric", [(m.name, m.label) for m in metrics], view.metric.name, metrics[0].name)
+    options = [(m.name, metric_on(view.device, m.name).label) for m in metrics]
+    return controls.select("metric", "Metric", options, view.metric.name, metrics[0].name)
 
 
 def _baseline(view: View) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -16,6 +16,13 @@ from dashboard.store import METRICS, Metric
 
 OUR_PROJECT = "groundspeed"
 DEFAULT_METRIC = "device_cold"
+CPU_LABELS = {  # a CPU has no device clock and no L2 of a GPU's kind: its times are wall times
+    "device_cold": "Wall time, cold caches",
+    "device_hot": "Wall time, hot caches",
+    "device_cold_p99": "Wall time, p99",
+    "device_cold_p95": "Wall time, p95",
+    "device_hot_p99": "Wall time, hot caches, p99",
+}
 
 
 @dataclass(frozen=True)
@@ -73,6 +80,7 @@ def resolve(state: State, frames: Frames) -> View | None:
         return None
     notes: list[str] = []
     machine = _pick("machine", state.get("machine"), machines, machines[0], notes)
+    details = machine_details(frames, machine)
     projects = project_names(frames, machine)
     first = OUR_PROJECT if OUR_PROJECT in projects else projects[0]
     project = _pick("results", state.get("project"), projects, first, notes)
@@ -81,15 +89,25 @@ def resolve(state: State, frames: Frames) -> View | None:
     asked = _pick("metric", state.get("metric"), tuple(METRICS), usual, notes)
     if asked not in metrics and metrics:
         if state.get("metric"):
-            notes.append(f"{machine} has no values of {METRICS[asked].label.lower()}.")
+            notes.append(f"{machine} has no values of {metric_on(details, asked).label.lower()}.")
         asked = usual if usual in metrics else next(iter(metrics))
     implementations = frames.choices(machine, project, "implementation")
     usual_baseline = BASELINE if BASELINE in implementations else next(iter(implementations), "")
     baseline = _pick("baseline", state.get("baseline"), implementations, usual_baseline, notes)
     dtype = _pick("dtype", state.get("dtype"), frames.choices(machine, project, "dtype"), "", notes)
-    return View(
-        state, frames, machine, project, METRICS[asked], baseline, dtype, machine_details(frames, machine), tuple(notes)
-    )
+    return View(state, frames, machine, project, metric_on(details, asked), baseline, dtype, details, tuple(notes))
+
+
+def unknown_operator(view: View, instead: str) -> str | None:
+    """What to tell of a link that names an operator of which there is nothing, and shows ``instead``; None for others.
+
+    ``instead`` is "" where a page shows nothing in its place.
+    """
+    asked = view.state.get("operator")
+    if not asked or asked in view.operators():
+        return None
+    shown = f"; {instead} is shown" if instead else ""
+    return f"The link asks for operator “{asked}”, which these results do not have{shown}."
 
 
 def machine_names(frames: Frames) -> tuple[str, ...]:
@@ -130,6 +148,12 @@ def machine_details(frames: Frames, machine: str) -> dict[str, Any]:
 def is_cpu(details: dict[str, Any]) -> bool:
     """Whether a machine's timings are a CPU's: ours say so, and a foreign project names no GPU."""
     return str(details.get("device", "")) == "cpu" or not (details.get("device") or details.get("gpu"))
+
+
+def metric_on(details: dict[str, Any], name: str) -> Metric:
+    """A metric as it is called on a machine of these details."""
+    metric = METRICS[name]
+    return replace(metric, label=CPU_LABELS.get(name, metric.label)) if is_cpu(details) else metric
 
 
 def device_label(details: dict[str, Any]) -> str:

@@ -21,6 +21,11 @@
     return node;
   }
 
+  /* A case may be broken after a comma: "M=4096," is a word, "M=40" is not. */
+  function breakable(title) {
+    return title.split(/(?<=,)/).flatMap((part, i) => i ? [element("wbr"), part] : [part]);
+  }
+
   function head(title, colour) {
     const swatch = element("span", { "aria-hidden": "true" }, ["● "]);
     swatch.style.color = colour;
@@ -31,7 +36,7 @@
     const top = element("tr", {}, [element("th", { scope: "col" }, [data.corner]),
       ...data.columns.map(([title, colour]) => head(title, colour))]);
     const body = data.rows.map(([title, href], row) => element("tr", {}, [
-      element("th", { scope: "row" }, [href ? element("a", { href: href }, [title]) : title]),
+      element("th", { scope: "row" }, href ? [element("a", { href: href }, breakable(title))] : breakable(title)),
       ...data.columns.map((_, column) => cellNode(data.cells[row + "," + column]))]));
     const scroller = host.querySelector(".scroll");
     const left = scroller ? scroller.scrollLeft : 0;

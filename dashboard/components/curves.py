@@ -88,8 +88,8 @@ class BatchPoint:
     href: str
 
 
-def latency_against_throughput(points: Sequence[BatchPoint]) -> Figure:
-    """One line an implementation, in the order of its points."""
+def latency_against_throughput(points: Sequence[BatchPoint], latency: str) -> Figure:
+    """One line an implementation, in the order of its points; ``latency`` is what the latency is called."""
     traces = []
     for name in dict.fromkeys(point.implementation for point in points):
         own = [point for point in points if point.implementation == name]
@@ -113,5 +113,5 @@ def latency_against_throughput(points: Sequence[BatchPoint]) -> Figure:
             }
         )
     x = unit_axis("items a second", "1/s", [point.throughput for point in points])
-    y = unit_axis("device time, cold L2", "s", [point.latency for point in points])
+    y = unit_axis(latency.lower().replace("l2", "L2"), "s", [point.latency for point in points])
     return {"data": traces, "layout": layout(x, y)}

@@ -13,7 +13,7 @@ from dashboard.components.parts import empty, panel
 from dashboard.frames import Frames
 from dashboard.pages.page import Page
 from dashboard.state import State
-from dashboard.view import OUR_PROJECT, View, device_label
+from dashboard.view import OUR_PROJECT, View, device_label, metric_on
 from groundspeed.analysis.claims import Answer, LedgerError, answers, read_claims
 from groundspeed.records import Record, RecordError, read_records
 
@@ -69,7 +69,10 @@ def _list(view: View | None, found: tuple[Answer, ...]) -> html.Section:
     ]
     state = view.state if view is not None else State()
     measured = sum(answer.ratio is not None for answer in found)
-    where = f"Ours: device time, cold L2, on {view.machine} ({device_label(view.device)}). " if view is not None else ""
+    where = ""
+    if view is not None:
+        label = metric_on(view.device, "device_cold").label
+        where = f"Ours: {label}, on {view.machine} ({device_label(view.device)}). "
     return panel(
         f"{len(found)} claims, {measured} with a ratio of ours",
         table.table("claims", columns, [_row(state, answer) for answer in found]),

@@ -12,6 +12,7 @@ from dashboard.components import numbers, table
 from dashboard.components.controls import choices, select
 from dashboard.components.dumbbell import ratio_strip
 from dashboard.components.figure import chart
+from dashboard.components.palette import BASELINE
 from dashboard.components.parts import empty, short, tile
 from dashboard.pages.page import Page, simple
 from dashboard.store import queries
@@ -208,6 +209,7 @@ def _drawn(view: View, axis: str, left: str, right: str, frame: pl.DataFrame) ->
         table.number("Ratio", "ratio", numbers.times, hint="above 1: the right side is better", large=True),
         table.text("Intervals", "apart"),
     ]
+    rounds = axis == "implementation" and BASELINE in (left, right) and view.metric.name == queries.BY_ROUNDS
     words = {True: "apart", False: "touch", None: "none"}
     twin = [{**row, "apart": words[row["significant"]]} for row in rows]
     figure = ratio_strip(rows[:DRAWN], _name(axis, left), _name(axis, right), lambda v: view.show(v, unit))
@@ -216,8 +218,12 @@ def _drawn(view: View, axis: str, left: str, right: str, frame: pl.DataFrame) ->
         f"{_name(axis, right)} over {_name(axis, left)}: {view.metric.label}",
         figure,
         table.table("compare", columns, twin),
-        "One mark a case, on a log2 scale; right of 1× the right side is better. Filled: the 99 % intervals are apart. "
-        "Ratios are of medians; cold device time against torch_eager of the same record is paired round by round."
+        "One mark a case, on a log2 scale; right of 1× the right side is better. Filled: the 99 % intervals are apart."
+        + (
+            f" Cases of one record are compared with {BASELINE} round by round, others by their medians."
+            if rounds
+            else ""
+        )
         + (f" The {DRAWN} largest of {len(rows)} are drawn, all are in the table." if len(rows) > DRAWN else ""),
     )
 

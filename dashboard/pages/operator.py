@@ -19,7 +19,7 @@ from dashboard.pages.foreign import benchmark
 from dashboard.pages.links import samples_link
 from dashboard.pages.operator_charts import batch_chart, in_order, size_chart
 from dashboard.pages.page import Page, simple
-from dashboard.regressions import listed, open_regressions
+from dashboard.regressions import told
 from dashboard.store import queries
 from dashboard.summary import speedups_by
 from dashboard.view import View
@@ -82,7 +82,7 @@ def _tiles(view: View, operator: str, speedups: pl.DataFrame) -> html.Div:
     first = max(full, key=lambda row: row["geomean"], default=None)
     best = _winners(view, operator, speedups)
     wins = best.group_by("implementation").len("wins").sort("wins", "implementation", descending=True).to_dicts()
-    regressions = open_regressions(view, operator)
+    regressions, which, any_open = told(view, lambda group: group.first.implementation, operator)
     return html.Div(
         [
             _best_tile(view, first, cases),
@@ -93,10 +93,10 @@ def _tiles(view: View, operator: str, speedups: pl.DataFrame) -> html.Div:
             ),
             tile(
                 "Open regressions",
-                str(len(regressions)) if regressions is not None else "…",
-                listed(regressions, lambda group: group.first.implementation),
+                regressions,
+                which,
                 view.state.to("regressions", operator=operator),
-                "bad" if regressions else "",
+                "bad" if any_open else "",
             ),
             tile(
                 "Failed",

@@ -14,7 +14,7 @@ from dashboard.components import numbers, table
 from dashboard.components.curves import BatchPoint, SizePoint, latency_against_throughput, time_against_size
 from dashboard.components.figure import chart
 from dashboard.pages.links import samples_link
-from dashboard.view import View
+from dashboard.view import View, metric_on
 
 FEWEST_BATCHES = 3
 Twin = Callable[[str, list[dict[str, Any]]], Any]
@@ -79,6 +79,7 @@ def batch_chart(view: View, shown: pl.DataFrame, order: list[str]) -> Any:
         )
         for row in rows
     ]
+    latency = metric_on(view.device, "device_cold").label
     columns = [
         table.text("Implementation", "implementation"),
         table.number("Items a call", "items", numbers.significant),
@@ -88,9 +89,9 @@ def batch_chart(view: View, shown: pl.DataFrame, order: list[str]) -> Any:
     return chart(
         "batch",
         f"Latency against throughput over {batch}, {dtype}{', ' if same else ''}{same}",
-        latency_against_throughput(points),
+        latency_against_throughput(points, latency),
         table.table(f"batch-{dtype}", columns, rows),
-        "Device time, cold L2, of one call against items a second; each line goes from the smallest batch to the "
+        f"{latency}, of one call against items a second; each line goes from the smallest batch to the "
         "largest. Where it turns upwards, a larger batch costs latency and brings no throughput.",
     )
 

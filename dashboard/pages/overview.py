@@ -15,7 +15,7 @@ from dashboard.components.palette import sign
 from dashboard.components.parts import age, empty, panel, short, tile
 from dashboard.newest import newest_run
 from dashboard.pages.page import Page, simple
-from dashboard.regressions import SMALLEST, listed, open_regressions
+from dashboard.regressions import SMALLEST, told
 from dashboard.summary import best_by_case, columns_of, since_previous, speedups_by
 from dashboard.view import View
 
@@ -49,7 +49,7 @@ def _tiles(view: View, speedups: pl.DataFrame, others: pl.DataFrame) -> html.Div
     failed = speedups.filter(pl.col("status") == "failed").height
     skipped = speedups.filter(pl.col("status") == "skipped").height
     unstable = speedups.filter(pl.col("unstable").cast(pl.String) != "").height
-    regressions = open_regressions(view)
+    regressions, which, any_open = told(view, lambda group: group.label)
     run = newest_run(view)
     return html.Div(
         [
@@ -61,10 +61,10 @@ def _tiles(view: View, speedups: pl.DataFrame, others: pl.DataFrame) -> html.Div
             ),
             tile(
                 "Open regressions",
-                str(len(regressions)) if regressions is not None else "…",
-                listed(regressions, lambda group: group.label),
+                regressions,
+                which,
                 view.state.to("regressions"),
-                "bad" if regressions else "",
+                "bad" if any_open else "",
             ),
             tile(
                 "Failed",

@@ -13,14 +13,9 @@ from dashboard.components.parts import command, definitions, empty, moment, pane
 from dashboard.components.strip import rounds
 from dashboard.pages.page import Page, simple
 from dashboard.store.samples import Samples, samples_of
-from dashboard.view import View, device_label
+from dashboard.view import View, device_label, metric_on
 
-NAMES = {
-    "device_cold": "Device time, cold L2",
-    "device_hot": "Device time, hot L2",
-    "call": "Call time",
-    "host": "Host overhead",
-}
+QUANTITIES = ("device_cold", "device_hot", "call", "host")  # which are metrics too, by the same names
 LABELS = ("operator", "implementation", "dtype", "shape", "environment")
 
 
@@ -104,7 +99,7 @@ def _samples(view: View, row: dict[str, Any], samples: Samples) -> list[Any]:
         ordered = pl.Series(values)
         summary.append(
             {
-                "name": NAMES.get(name, name),
+                "name": _name(view, name),
                 "n": len(values),
                 "median": ordered.median(),
                 "low": ordered.min(),
@@ -114,7 +109,7 @@ def _samples(view: View, row: dict[str, Any], samples: Samples) -> list[Any]:
             }
         )
     every = [
-        {"name": NAMES.get(name, name), "round": i, "value": value}
+        {"name": _name(view, name), "round": i, "value": value}
         for name, values in samples.quantities.items()
         for i, value in enumerate(values)
     ]
@@ -127,7 +122,7 @@ def _samples(view: View, row: dict[str, Any], samples: Samples) -> list[Any]:
         ],
         every,
     )
-    drawn = {NAMES.get(name, name): values for name, values in samples.quantities.items()}
+    drawn = {_name(view, name): values for name, values in samples.quantities.items()}
     return [
         chart(
             "samples",
@@ -138,6 +133,10 @@ def _samples(view: View, row: dict[str, Any], samples: Samples) -> list[Any]:
         ),
         panel("Summary", table.table("summary", columns, summary)),
     ]
+
+
+def _name(view: View, quantity: str) -> str:
+    return metric_on(view.device, quantity).label if quantity in QUANTITIES else quantity
 
 
 def _facts(row: dict[str, Any], samples: Samples) -> html.Section:

@@ -14,8 +14,11 @@ from dash.development.base_component import Component
 from dashboard.app import draw_view, make_app
 from dashboard.frames import Library
 from dashboard.pages import PAGES
+from dashboard.regressions import prepare
 from dashboard.state import State
 from dashboard.store import Store, open_store
+from dashboard.view import resolve
+from tests.dashboard.make_results import write_results
 
 FAILED = "This page failed"
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -94,6 +97,38 @@ def test_every_page_without_results(tmp_path: Path, page: str) -> None:
 def test_unknown_names_in_a_link_are_told(store: Store) -> None:
     assert "which these results do not have" in shown(store, "", machine="nvidia-h9000")
     assert "There is no page" in shown(store, "nowhere")
+
+
+@pytest.mark.parametrize(("page", "end"), [("operator", "; matmul is shown."), ("history", "; matmul is shown.")])
+def test_an_unknown_operator_is_named(store: Store, page: str, end: str) -> None:
+    told = "The link asks for operator “sofmax”, which these results do not have"
+    assert told + end in shown(store, page, operator="sofmax")
+    assert told not in shown(store, page, operator="softmax")
+
+
+@pytest.mark.parametrize("page", ["compare", "regressions", "roofline"])
+def test_where_an_unknown_operator_is_a_filter_nothing_is_said_to_stand_for_it(store: Store, page: str) -> None:
+    assert "operator “sofmax”, which these results do not have." in shown(store, page, operator="sofmax")
+
+
+@pytest.mark.parametrize("page", ["", "operator", "history", "compare", "regressions", "samples"])
+def test_times_of_a_cpu_are_wall_times(store: Store, page: str) -> None:
+    one = {"operator": "softmax", "implementation": "torch_eager", "dtype": "float32", "shape": "M=4096,N=1024"}
+    asked = one if page == "samples" else {}
+    cpu, gpu = (shown(store, page, machine=name, **asked) for name in ("cpu-synthetic", "synthetic-gpu"))
+    assert "Wall time, cold caches" in cpu and "Device time" not in cpu and "L2" not in cpu
+    assert "Device time, cold L2" in gpu and "Wall time" not in gpu
+
+
+@pytest.mark.parametrize("page", ["", "operator"])
+def test_too_few_commits_are_not_taken_for_no_regression(tmp_path: Path, page: str) -> None:
+    few, enough = (write_results(tmp_path / name, commits) for name, commits in (("few", 5), ("enough", 6)))
+    for results, words in ((few, "too few commits to tell: 5 of the 6 that it takes"), (enough, "none known")):
+        library = Library(open_store(results))
+        prepare(resolve(State(page, {}), library.current()))
+        text = "\n".join(texts(list(draw_view(library, State(page, {}), tmp_path)["places"].values())))
+        assert words in text
+        assert ("none known" in text) == (results is enough)
 
 
 @pytest.mark.parametrize("kind", ["sunpy-benchmarks/results", "asv-example-results/test/example_results"])

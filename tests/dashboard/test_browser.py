@@ -360,6 +360,24 @@ def test_a_phone_scrolls_in_one_direction(site: Site, watched: Watched, page: An
     assert opened.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+def test_a_phone_reads_the_cases_of_a_matrix(site: Site, watched: Watched) -> None:
+    """Broken after commas alone, and still there when the matrix is scrolled."""
+    watched.page.set_viewport_size({"width": 390, "height": 844})
+    page = watched.open(site.address + "operator?operator=softmax")
+    heads = page.locator(".matrix tbody th")
+    expect(heads).to_have_count(15)
+    assert heads.first.inner_text() == "bfloat16 M=4096,N=128"
+    lines = "th => new Set([...th.querySelector('a').getClientRects()].map(part => Math.round(part.top))).size"
+    assert max(heads.evaluate_all(f"all => all.map({lines})")) <= 3
+    assert max(heads.evaluate_all("all => all.map(th => th.offsetWidth)")) <= 0.45 * 390
+    where = """() => [".scroll:has(.matrix)", ".matrix thead th", ".matrix tbody th"]
+        .map(one => Math.round(document.querySelector(one).getBoundingClientRect().left))"""
+    page.evaluate("document.querySelector('.scroll:has(.matrix)').scrollLeft = 250")
+    page.wait_for_function("document.querySelector('.scroll:has(.matrix)').scrollLeft > 200")
+    scroller, corner, case = page.evaluate(where)
+    assert corner == case == scroller
+
+
 def test_no_chart_offers_to_upload_its_data(site: Site, watched: Watched) -> None:
     page = watched.open(site.address + "roofline")
     page.locator(".js-plotly-plot .point").first.wait_for()
