@@ -63,9 +63,9 @@ class Toolchain:
 
 @dataclass(frozen=True)
 class Extension:
-    """A built file: the library, its torch namespace and what ptxas said of its kernels."""
+    """A built file: the shared object, its torch namespace and what ptxas said of its kernels."""
 
-    library: Path
+    binary: Path
     namespace: str
     resources: tuple[KernelResources, ...]
 

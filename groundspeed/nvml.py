@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-LIBRARY = "libnvidia-ml.so.1"
+SONAME = "libnvidia-ml.so.1"
 
 _NAME_BYTES = 96
 _UUID_BYTES = 96
@@ -33,7 +33,7 @@ class _Memory(ctypes.Structure):
 def installed_gpus() -> tuple[Gpu, ...]:
     """Every NVIDIA GPU of the host in the order of the PCI bus; empty without a GPU or a driver."""
     try:
-        library = ctypes.CDLL(LIBRARY)
+        library = ctypes.CDLL(SONAME)
     except OSError:
         return _from_nvidia_smi()
     if library.nvmlInit_v2() != 0:
@@ -85,7 +85,7 @@ def _read(library: ctypes.CDLL, index: int) -> Gpu:
     for function, arguments in steps:
         status = getattr(library, function)(*arguments)
         if status != 0:
-            raise OSError(f"{LIBRARY}: {function} of GPU {index} returned {status}; look at nvidia-smi")
+            raise OSError(f"{SONAME}: {function} of GPU {index} returned {status}; look at nvidia-smi")
     return Gpu(name.value.decode(), memory.total, uuid.value.decode())
 
 

@@ -25,7 +25,7 @@ def open_implementation(tree: Tree, implementation: Implementation) -> Opened:
     except UserError as error:
         raise BuildError(str(error)) from error
     extension = build(tree.root, source, toolchain)
-    torch.ops.load_library(str(extension.library))
+    torch.ops.load_library(str(extension.binary))
     ops = getattr(torch.ops, extension.namespace)
     companion = tree.load(f"{implementation.operator}.{implementation.name}") if implementation.python_source else None
     own = frozenset(_kernel_name(resource.name) for resource in extension.resources)

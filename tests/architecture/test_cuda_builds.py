@@ -30,5 +30,5 @@ def test_there_are_sources():
 def test_compiles_and_names_its_kernels(built, source):
     extension = built[source]
     assert not isinstance(extension, BuildError), str(extension)
-    assert extension.library.is_file()
+    assert extension.binary.is_file()
     assert extension.resources, "ptxas named no kernel"

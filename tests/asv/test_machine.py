@@ -127,7 +127,7 @@ def _name_in_a_process(**environment: str) -> str:
 def test_the_drivers_library_is_asked_through_its_c_interface(tmp_path: Path) -> None:
     source = tmp_path / "nvml.c"
     source.write_text(FAKE_LIBRARY)
-    subprocess.run(["cc", "-shared", "-fPIC", str(source), "-o", str(tmp_path / nvml.LIBRARY)], check=True)
+    subprocess.run(["cc", "-shared", "-fPIC", str(source), "-o", str(tmp_path / nvml.SONAME)], check=True)
     library = {"LD_LIBRARY_PATH": str(tmp_path)}
     assert _name_in_a_process(**library) == "nvidia-h200-x2"
     assert _name_in_a_process(**library, CUDA_VISIBLE_DEVICES="1") == "nvidia-h200"

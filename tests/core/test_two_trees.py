@@ -158,7 +158,7 @@ def test_two_builds_of_one_cuda_file_are_loaded_side_by_side(tmp_path):
     )
     for mode in ("RTLD_LOCAL", "RTLD_GLOBAL"):
         done = subprocess.run(
-            [sys.executable, "-c", code, mode, *(str(built.library) for _, built in libraries)],
+            [sys.executable, "-c", code, mode, *(str(built.binary) for _, built in libraries)],
             env={**os.environ, "LD_LIBRARY_PATH": str(toolchain.torch_root / "lib")},
             capture_output=True,
             text=True,

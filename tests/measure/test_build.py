@@ -122,21 +122,21 @@ def test_what_is_built_is_found_again_by_whoever_has_the_same_content(tmp_path, 
     root = tree(tmp_path / "tree", a="int a;\n")
     first = build.build(root, root / "relu" / "cuda_a.cu", tool, tmp_path / "cache")
     assert first.resources == (KernelResources("plain(int*)", 72, 0, 0),)
-    assert first.library.read_text().endswith("int a;\n")
+    assert first.binary.read_text().endswith("int a;\n")
     assert f"-DGROUNDSPEED_NAMESPACE={first.namespace}" in (tmp_path / "calls.log").read_text()
     other = tree(tmp_path / "elsewhere", a="int a;\n")
     assert build.build(other, other / "relu" / "cuda_a.cu", tool, tmp_path / "cache") == first
     assert compilations(tmp_path) == 1
     (other / "_cuda" / "shared.cuh").write_text("constexpr int lanes = 64;\n")
     changed = build.build(other, other / "relu" / "cuda_a.cu", tool, tmp_path / "cache")
-    assert changed.library != first.library and changed.namespace != first.namespace and compilations(tmp_path) == 2
+    assert changed.binary != first.binary and changed.namespace != first.namespace and compilations(tmp_path) == 2
 
 
 def test_a_cache_that_lost_a_file_is_filled_again(tmp_path, tool):
     root = tree(tmp_path / "tree", a="int a;\n")
     source = root / "relu" / "cuda_a.cu"
     built = build.build(root, source, tool, tmp_path / "cache")
-    for lost in (built.library, built.library.with_name("ptxas.txt")):
+    for lost in (built.binary, built.binary.with_name("ptxas.txt")):
         lost.unlink()
         assert build.build(root, source, tool, tmp_path / "cache") == built and lost.exists()
 
@@ -159,7 +159,7 @@ def test_a_failure_is_not_remembered(tmp_path, tool):
     with pytest.raises(BuildError):
         build.build(root, source, tool, tmp_path / "cache")
     tool.nvcc.write_text(tool.nvcc.read_text().replace("REFUSE", "OTHERWISE"))
-    assert build.build(root, source, tool, tmp_path / "cache").library.exists()
+    assert build.build(root, source, tool, tmp_path / "cache").binary.exists()
 
 
 def test_many_are_compiled_side_by_side(tmp_path):
@@ -185,7 +185,7 @@ def test_two_that_build_the_same_file_at_once_both_get_it_whole(tmp_path):
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(found) == 4 and len(set(found)) == 1 and found[0].library.read_text() == source.read_text()
+    assert len(found) == 4 and len(set(found)) == 1 and found[0].binary.read_text() == source.read_text()
 
 
 def test_a_cache_that_cannot_be_written_fails_the_file_and_not_the_run(tmp_path, tool):
@@ -232,7 +232,7 @@ def test_where_the_cache_lies(monkeypatch, environment, expected):
 def test_groundspeed_cache_is_where_things_are_built(tmp_path, tool, monkeypatch):
     monkeypatch.setenv("GROUNDSPEED_CACHE", str(tmp_path / "named"))
     root = tree(tmp_path / "tree", a="int a;\n")
-    library = build.build(root, root / "relu" / "cuda_a.cu", tool).library
+    library = build.build(root, root / "relu" / "cuda_a.cu", tool).binary
     assert (tmp_path / "named" / "build") in library.parents
 
 
@@ -335,4 +335,4 @@ def test_nvccs_own_words_and_ptxas_own_figures(tmp_path):
     (resource,) = spread.resources
     assert _kernel_name(resource.name) == "spread"
     assert resource.registers > 0 and resource.shared_bytes == 128 and resource.spill_bytes == 0
-    assert os.access(spread.library, os.R_OK)
+    assert os.access(spread.binary, os.R_OK)
