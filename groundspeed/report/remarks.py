@@ -93,14 +93,44 @@ def _section(title: str, kind: str, entries: Measured, style: Style) -> list[str
     for same in groups.values():
         several = len({remark.reason for remark in same}) > 1
         lines += _wrapped(f"for example: {same[0].reason}" if several else same[0].reason, style, "  ")
-        for operator in dict.fromkeys(remark.operator for remark in same):
+        everywhere = _everywhere(same, inventory)
+        if everywhere:
+            text = ", ".join(f"{backend}_* ({number})" for backend, number in everywhere.items())
+            lines += [style.dim(line) for line in _wrapped(f"{'all operators':<16} {text}", style, "    ", 17)]
+        rest = [remark for remark in same if _backend(remark.implementation) not in everywhere]
+        for operator in dict.fromkeys(remark.operator for remark in rest):
             cases: dict[str, set[str]] = {}
-            for remark in same:
+            for remark in rest:
                 if remark.operator == operator:
                     cases.setdefault(remark.implementation, set()).add(remark.case)
             for text in _names(cases, inventory[operator]):
                 lines += [style.dim(line) for line in _wrapped(f"{operator:<16} {text}", style, "    ", 17)]
     return [*lines, ""]
+
+
+def _everywhere(same: list[_Remark], inventory: dict[str, dict[str, set[str]]]) -> dict[str, int]:
+    """Back ends of which these remarks concern every implementation and case of every operator, and how many those are.
+
+    Of one or two operators the names say more.
+    """
+    concerned: dict[tuple[str, str], set[str]] = {}
+    for remark in same:
+        concerned.setdefault((remark.operator, remark.implementation), set()).add(remark.case)
+    found = {}
+    for backend in dict.fromkeys(_backend(remark.implementation) for remark in same):
+        known = {
+            (o, name): cases
+            for o, names in inventory.items()
+            for name, cases in names.items()
+            if _backend(name) == backend
+        }
+        if len({operator for operator, _ in known}) > 2 and all(concerned.get(key) == known[key] for key in known):
+            found[backend] = len(known)
+    return found
+
+
+def _backend(implementation: str) -> str:
+    return implementation.partition("_")[0]
 
 
 def _alike(remark: _Remark) -> str:
@@ -112,8 +142,8 @@ def _names(cases: dict[str, set[str]], known: dict[str, set[str]]) -> list[str]:
     """Names in few words: a whole back end as ``cuda_* (9)``, and cases only where not all of them are meant."""
     whole = {name for name, concerned in cases.items() if concerned == known[name]}
     texts, done = [], set()
-    for backend in dict.fromkeys(name.partition("_")[0] for name in cases):
-        members = {name for name in known if name.partition("_")[0] == backend}
+    for backend in dict.fromkeys(_backend(name) for name in cases):
+        members = {name for name in known if _backend(name) == backend}
         if len(members) > 1 and members <= whole:
             texts.append(f"{backend}_* ({len(members)})")
             done |= members

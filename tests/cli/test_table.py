@@ -99,6 +99,19 @@ def test_remarks_gather_by_reason_and_name_whole_back_ends():
     assert count(measured([one]), "failed") == 2
 
 
+def test_remarks_say_once_what_holds_for_a_back_end_of_every_operator():
+    def one(operator, *more):
+        return record(ok("torch_eager", 254), bad("cuda_a", "skipped", "needs a GPU"), *more, operator=operator)
+
+    records = [one("relu", bad("cuda_b", "skipped", "needs a GPU")), one("gelu"), one("silu")]
+    text = "\n".join(remarks(records, NARROW))
+    assert "all operators    cuda_* (4)" in text and "relu" not in text
+    partly = [*records, record(ok("torch_eager", 1), ok("cuda_a", 1), operator="softmax")]
+    text = "\n".join(remarks(partly, NARROW))
+    assert "all operators" not in text and "relu             cuda_* (2)" in text
+    assert "all operators" not in "\n".join(remarks(records[:2], NARROW))
+
+
 def test_remarks_name_the_cases_where_not_all_are_meant():
     one = record(ok("torch_eager", 254), ok("cupy_raw", 3), bad("cupy_raw", "skipped", "no bfloat16", dtype="bfloat16"))
     assert "cupy_raw (bfloat16 M=8192,N=8192)" in "\n".join(remarks([one], NARROW))
