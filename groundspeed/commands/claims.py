@@ -40,13 +40,15 @@ def run(arguments: argparse.Namespace) -> int:
     except LedgerError as error:
         raise UserError(str(error)) from error
     machine = choose_machine(arguments.machine or _gpu_machine(results), results)
-    records = latest_records(results, machine, TIERS)
+    records, problems = latest_records(results, machine, TIERS)
     found = answers(claims, records)
     print("\n\n".join("\n".join(_lines(answer)) for answer in found))
     measured = sum(answer.ratio is not None for answer in found)
     print(f"\n{len(found)} claims, {measured} with a ratio of ours, measured on {machine}")
     sys.stdout.flush()
-    return 0
+    for problem in problems:
+        print(f"groundspeed: {problem}", file=sys.stderr)
+    return 2 if problems else 0
 
 
 def _gpu_machine(results: Path) -> str | None:

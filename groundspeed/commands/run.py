@@ -12,6 +12,7 @@ reason, 1 an implementation failed, 2 wrong use, a broken spec, or a record that
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shlex
 import sys
@@ -100,12 +101,13 @@ def _patterns(plan: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def _resumed_tier(results: Path, run_id: str | None) -> str | None:
-    """The tier of a stored run: what is added to it must belong to it."""
-    from groundspeed.records import find_records, read_record
+    """The tier of a stored run, from the first of its records that can be read: what is added must belong to it."""
+    from groundspeed.records import RecordError, find_records, read_record
 
     for path in find_records(results):
         if path.parent.name == run_id:
-            return read_record(path).header.tier
+            with contextlib.suppress(RecordError):  # named at the end of the run, with the table of the others
+                return read_record(path).header.tier
     return None
 
 
@@ -175,7 +177,8 @@ def _expected(narrowed: dict[str, Run]) -> dict[str, float]:
 
     opened = next(iter(narrowed.values()))
     known = {}
-    for record in latest_records(opened.results, opened.machine, [opened.selection.tier]):
+    records, _ = latest_records(opened.results, opened.machine, [opened.selection.tier])  # an estimate needs no more
+    for record in records:
         timed = sum(entry.status == "ok" for entry in record.measurements)
         known[record.header.operator] = record.footer.seconds.get("total", 0.0) / max(timed, 1)
     start, each = (15.0, 1.0) if opened.device == "cuda" else (8.0, 4.0)

@@ -120,7 +120,10 @@ def _readme(project: Project, results: Path, check: bool) -> int:
 
     path = project.root / "README.md"
     before = path.read_text(encoding="utf-8")
-    table = speed_table(latest_records(results, README_MACHINE, README_TIERS), README_MACHINE)
+    records, problems = latest_records(results, README_MACHINE, README_TIERS)
+    if problems:
+        raise UserError(f"{problems[0]}: restore it from git, or delete it")
+    table = speed_table(records, README_MACHINE)
     after = replace_table(before, table)
     if after == before:
         print("README.md: the speed table is up to date")

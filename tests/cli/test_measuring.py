@@ -109,6 +109,18 @@ def test_a_full_disk_costs_the_record_and_says_so(project, tmp_path):
     assert not [path for path in tmp_path.rglob("*") if path.is_file()], "a torn file was left behind"
 
 
+def test_a_damaged_record_of_an_earlier_run_stops_no_run(project, tmp_path):
+    first = groundspeed("run", "--only", "fine", "--results", str(tmp_path), cwd=project)
+    assert first.returncode == 0, first.stderr
+    (path,) = find_records(tmp_path)
+    path.write_bytes(path.read_bytes()[:40])
+    assert groundspeed("run", "--only", "fine", "--results", str(tmp_path), cwd=project).returncode == 0
+    more = ["--only", "double/torch_add", "--results", str(tmp_path), "--resume", path.parent.name]
+    done = groundspeed("run", *more, cwd=project)
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert str(path.name) in done.stderr and "torch_add" in done.stdout
+
+
 def test_results_that_cannot_be_kept_are_refused_before_anything_is_measured(project, tmp_path):
     blocked = tmp_path / "results"
     blocked.write_text("a file where the folder should be")
