@@ -40,6 +40,7 @@ COMMANDS = {
     "run": Command("groundspeed.commands.run", "measure, and print the speedup table"),
     "table": Command("groundspeed.commands.table", "print the speedup table of stored records"),
     "claims": Command("groundspeed.commands.claims", "print published figures beside ours"),
+    "new": Command("groundspeed.commands.new", "write the files of a new operator or implementation"),
     "machine": Command("groundspeed.commands.machine", "what this machine is called, and what it has"),
     "gate": Command("groundspeed.gate.gate_command", "judge a change: base and head side by side on one GPU"),
     "compare": Command("groundspeed.gate.compare_command", "compare stored records of two commits, machines or files"),

@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING
 
 from groundspeed.errors import UserError
 from groundspeed.project import find_project, parse_target
+from groundspeed.scaffold.marks import Unfinished, unfinished
 from groundspeed.selection import Selection
+from groundspeed.tree import Tree
 
 if TYPE_CHECKING:
     from groundspeed.measure.supervisor import Progress
@@ -71,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
             flush=True,
         )
     verdict = [_verdict(entries, style)] if entries else []
-    print("\n".join(["", *skipped(entries, style), *verdict]))
+    print("\n".join(["", *skipped(entries, style), *_still_to_write(tree, entries, style), *verdict]))
     sys.stdout.flush()
     for problem in problems:
         print(f"groundspeed: {problem}", file=sys.stderr)
@@ -90,6 +92,22 @@ def _tally(rows: Sequence[Measurement]) -> str:
     right = sum(row.status == "ok" for row in rows)
     wrong = sum(row.status == "failed" for row in rows)
     return f"{len(implementations)} implementations, {right} checks passed, {wrong} failed"
+
+
+def _still_to_write(tree: Tree, entries: dict[str, Sequence[Measurement]], style: Style) -> list[str]:
+    """What ``groundspeed new`` left to be written, in the specs and implementations that were checked."""
+    marked: list[Unfinished] = []
+    for operator, rows in entries.items():
+        checked = {row.implementation for row in rows}
+        files = [file for one in tree.implementations(operator) if one.name in checked for file in one.files]
+        marked += unfinished([tree.spec_file(operator), *files])
+    if not marked:
+        return []
+    lines = [style.bold("Still to write")]
+    for one in marked:
+        file = one.file.relative_to(tree.root.parent)
+        lines += [f"  {file}:{one.line}", f"    {one.wanted}"]
+    return [*lines, ""]
 
 
 def _verdict(entries: dict[str, Sequence[Measurement]], style: Style) -> str:

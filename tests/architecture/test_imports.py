@@ -39,6 +39,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "groundspeed.machine": ("groundspeed.nvml", "groundspeed.build", *FOUNDATION),
     "groundspeed.build": (*FOUNDATION, "groundspeed.tree"),
     "groundspeed.analysis": ("groundspeed.records",),
+    "groundspeed.scaffold": (),
     "groundspeed.report": ("groundspeed.analysis", "groundspeed.records", "groundspeed.errors"),
     "groundspeed.backends": (*FOUNDATION, *TREE, *HOST),
     # gate.paired holds no more than what the gate asks of the engine; the engine answers it

@@ -77,14 +77,27 @@ def test_marks_that_are_not_there_once_are_an_error(readme):
 
 @pytest.mark.slow
 def test_the_implementation_it_shows_is_right_when_added_as_it_says(tmp_path):
-    name, code = re.search(r"`(impls/\S+\.py)`:\n\n```python\n(.*?)```", README, re.DOTALL).groups()
-    shutil.copytree(ROOT / "impls", tmp_path / "p" / "impls")
-    (tmp_path / "p" / "asv.conf.json").write_text("{}")
-    (tmp_path / "p" / name).write_text(code)
-    assert len(code.strip().splitlines()) <= 12
-    command = re.search(r"^groundspeed (check \S+)$", README, re.MULTILINE).group(1)
-    done = groundspeed(*command.split(), cwd=tmp_path / "p", GROUNDSPEED_DEVICE="cpu")
+    """As a newcomer: every command of the section in order; between the first check and the next the file is written."""
+    section = README.partition("## Add an implementation")[2].partition("\n## ")[0]
+    name, code = re.search(r"`(impls/\S+\.py)`:\n\n```python\n(.*?)```", section, re.DOTALL).groups()
+    assert len(code.strip().splitlines()) <= 10
+    first, again, measure = re.findall(r"^groundspeed (.+)$", section, re.MULTILINE)
+    project = tmp_path / "p"
+    shutil.copytree(ROOT / "impls", project / "impls")
+    (project / "asv.conf.json").write_text("{}")
+
+    def type_in(command):
+        return groundspeed(*command.split(), cwd=project, GROUNDSPEED_DEVICE="cpu")
+
+    assert not (project / name).exists()
+    assert type_in(first).returncode == 0 and (project / name).exists()
+    skeleton = type_in(again)
+    assert f"`groundspeed {again}` says so" in section
+    assert skeleton.returncode == 1 and f"{name}:" in skeleton.stdout, skeleton.stdout
+    (project / name).write_text(code)
+    done = type_in(again)
     assert done.returncode == 0 and "checks passed" in done.stdout, done.stdout
+    assert type_in(measure).returncode == 0
 
 
 def test_every_command_it_names_exists():

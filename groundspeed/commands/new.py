@@ -1,0 +1,92 @@
+"""Write the files of a new operator or implementation: skeletons that run, and fail their check until filled in.
+
+groundspeed new operator NAME                         a folder: spec and baseline
+groundspeed new implementation OPERATOR/BACKEND_IDEA  a file: softmax/cuda_mine
+
+The check then points at what is still to be written. Nothing that exists is written over.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import keyword
+from collections.abc import Mapping
+from pathlib import Path
+
+from groundspeed.errors import UserError
+from groundspeed.operator import is_name
+from groundspeed.project import command, find_project, near, parse_target
+from groundspeed.scaffold.implementation import SUFFIXES, implementation_text
+from groundspeed.scaffold.operator import operator_files
+from groundspeed.tree import Tree
+
+_LONGEST_NAME = 60
+_NAME_RULE = "lower-case letters, digits and single underscores, a letter first"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", choices=("operator", "implementation"), help="what to begin")
+    parser.add_argument("name", metavar="NAME", help="NAME of an operator, or OPERATOR/BACKEND_IDEA")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    tree = find_project(arguments.project).tree()
+    begin = _operator if arguments.what == "operator" else _implementation
+    target, files = begin(tree, arguments.name)
+    _write(files)
+    print("\n".join(f"wrote {_shown(path)}" for path in files))
+    print(f"next: fill in what is marked there, and type: {command()} check {target}")
+    return 0
+
+
+def _operator(tree: Tree, name: str) -> tuple[str, dict[Path, str]]:
+    if not _usable(name) or keyword.iskeyword(name):
+        raise UserError(f"{name!r} cannot name an operator: expected {_NAME_RULE}, as in layer_norm")
+    return name, {tree.root / name / file: text for file, text in operator_files(name).items()}
+
+
+def _implementation(tree: Tree, target: str) -> tuple[str, dict[Path, str]]:
+    operator, slash, name = target.partition("/")
+    if not slash:
+        example = f"{operator if operator in tree.operators() else 'softmax'}/triton_idea"
+        raise UserError(f"{target!r} names no implementation: expected OPERATOR/BACKEND_IDEA, as in {example}")
+    operator = parse_target(operator, tree).operator
+    backend, _, idea = name.partition("_")
+    if backend not in SUFFIXES:
+        raise UserError(f"unknown back end {backend!r} in {target!r}{near(backend, SUFFIXES)}")
+    if not _usable(name) or not idea:
+        raise UserError(f"{name!r} cannot name an implementation: expected {backend}_<idea>, {_NAME_RULE}")
+    if name in {one.name for one in tree.implementations(operator)}:
+        raise UserError(f"{target} exists; choose another idea, or type: {command()} check {target}")
+    text = implementation_text(operator, name, _inputs(tree, operator))
+    return target, {tree.root / operator / f"{name}{SUFFIXES[backend]}": text}
+
+
+def _usable(name: str) -> bool:
+    return is_name(name) and len(name) <= _LONGEST_NAME
+
+
+def _inputs(tree: Tree, operator: str) -> tuple[str, ...]:
+    """Names of an operator's inputs, from the oracle's signature: it takes them by name, and that needs no torch."""
+    parameters = inspect.signature(tree.spec(operator).reference).parameters.values()
+    names = tuple(one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY))
+    if not names:
+        raise UserError(f"{operator}: {tree.spec_file(operator)}: reference() names no inputs")
+    return names
+
+
+def _write(files: Mapping[Path, str]) -> None:
+    """All of them or none: what exists is named before the first is written."""
+    for path in files:
+        if path.exists():
+            hint = f"; for another implementation type: {command()} new implementation {path.parent.name}/BACKEND_IDEA"
+            raise UserError(f"{_shown(path)} exists and is not written over{hint}")
+    for path, text in files.items():
+        path.parent.mkdir(exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+
+
+def _shown(path: Path) -> str:
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
