@@ -1,6 +1,6 @@
 """Write the files of a new operator or implementation: skeletons that run, and fail their check until filled in.
 
-groundspeed new operator NAME                         a folder: spec and baseline
+groundspeed new operator NAME                         spec and baseline
 groundspeed new implementation OPERATOR/BACKEND_IDEA  a file: softmax/cuda_mine
 
 The check then points at what is still to be written. Nothing that exists is written over.
