@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from groundspeed.analysis.rule import (
     FLOOR_QUANTILE,
@@ -110,29 +111,49 @@ def simulate_processes(
     random: np.random.Generator, scenario: Scenario, change: float, comparisons: int, processes: int
 ) -> ProcessMedians:
     """Process medians ``(comparisons, processes)`` of ROUNDS rounds in ABBA order."""
-    shape = (comparisons, processes)
-    ends = random.uniform(-scenario.drift, scenario.drift, shape) if scenario.drift else np.zeros(shape)
+    ends = drifts(random, scenario, (comparisons, processes))
     base = _side(random, scenario, ends, head=False)
     head = _side(random, scenario, ends, head=True) * (1 + change)
     return ProcessMedians(base, head)
 
 
+def simulate_samples(
+    random: np.random.Generator, scenario: Scenario, ends: FloatArray, head: bool, rounds: int
+) -> FloatArray:
+    """Samples ``(*ends.shape, rounds)`` of one side; ``ends`` is how far the clock has drifted by the last round."""
+    samples, effect = _drawn(random, scenario, ends, head, rounds)
+    return samples.astype(np.float64) * effect[..., None]
+
+
+def drifts(random: np.random.Generator, scenario: Scenario, shape: tuple[int, ...]) -> FloatArray:
+    """How far each process's clock drifts until its last round."""
+    return random.uniform(-scenario.drift, scenario.drift, shape) if scenario.drift else np.zeros(shape)
+
+
 def _side(random: np.random.Generator, scenario: Scenario, ends: FloatArray, head: bool) -> FloatArray:
-    """Medians of one side, shaped as ``ends``, which is how far the clock has drifted by the last round."""
-    samples = random.standard_normal((*ends.shape, ROUNDS), dtype=np.float32) * np.float32(SAMPLE_CV) + np.float32(1)
-    samples += np.float32(OUTLIER_SIZE) * (random.random(samples.shape, dtype=np.float32) < OUTLIER_SHARE)
-    if scenario.drift:
-        samples *= 1 + ends[..., None].astype(np.float32) * _progress(head).astype(np.float32)
-    effect = np.exp(scenario.process_sd * random.standard_normal(ends.shape))
-    effect *= np.where(random.random(ends.shape) < scenario.slow_share, 1 + scenario.slow_size, 1.0)
+    """Medians of one side, shaped as ``ends``."""
+    samples, effect = _drawn(random, scenario, ends, head, ROUNDS)
     return np.median(samples, axis=-1).astype(np.float64) * effect
 
 
-def _progress(head: bool) -> FloatArray:
+def _drawn(
+    random: np.random.Generator, scenario: Scenario, ends: FloatArray, head: bool, rounds: int
+) -> tuple[npt.NDArray[np.float32], FloatArray]:
+    """Samples before their process's effect, and the effects, shaped as ``ends``."""
+    samples = random.standard_normal((*ends.shape, rounds), dtype=np.float32) * np.float32(SAMPLE_CV) + np.float32(1)
+    samples += np.float32(OUTLIER_SIZE) * (random.random(samples.shape, dtype=np.float32) < OUTLIER_SHARE)
+    if scenario.drift:
+        samples *= 1 + ends[..., None].astype(np.float32) * _progress(head, rounds).astype(np.float32)
+    effect = np.exp(scenario.process_sd * random.standard_normal(ends.shape))
+    effect *= np.where(random.random(ends.shape) < scenario.slow_share, 1 + scenario.slow_size, 1.0)
+    return samples, effect
+
+
+def _progress(head: bool, count: int) -> FloatArray:
     """When each round of a side ran, as a share of the process's time: base first in even rounds, head in odd ones."""
-    rounds = np.arange(ROUNDS)
+    rounds = np.arange(count)
     second = (rounds % 2 == 0) == head
-    return (2 * rounds + second) / (2 * ROUNDS - 1)
+    return (2 * rounds + second) / (2 * count - 1)
 
 
 def power_table(threshold: float, comparisons: int, seed: int) -> str:

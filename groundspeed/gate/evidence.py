@@ -53,7 +53,8 @@ class Judging:
 
     def series(self, operator: str, implementation: str, case: Case, metric: Metric) -> Series:
         limit = self.config.limit(operator, implementation, case.dtype, metric, self.device)
-        key = operator, implementation, case.dtype, case.shape_label, metric.name
+        floor_of = metric.quantity if metric.method is Method.TAIL else metric.name
+        key = operator, implementation, case.dtype, case.shape_label, floor_of
         return Series(metric, limit, self.floors.get(key))
 
     @property

@@ -10,6 +10,7 @@ import numpy as np
 
 from groundspeed.analysis.exact_rule import judge_exact
 from groundspeed.analysis.rule import Judgement, ProcessMedians, Verdict, gateable, judge, needs_fresh
+from groundspeed.analysis.significance import signed_rank_p
 from groundspeed.analysis.stats import FloatArray, median
 from groundspeed.analysis.tail_rule import ProcessSamples, TailComparison, compare_tails
 from groundspeed.gate.config import Limit
@@ -23,7 +24,10 @@ Outcomes = Sequence[PairOutcome]
 
 @dataclass(frozen=True)
 class Series:
-    """One metric of one pair on one case, with the threshold and the noise floor that it is judged by."""
+    """One metric of one pair on one case, with the threshold and the noise floor that it is judged by.
+
+    A tail's floor is that of the medians of the same samples.
+    """
 
     metric: Metric
     limit: Limit
@@ -37,7 +41,8 @@ class Series:
 
     @property
     def gateable(self) -> bool:
-        return self.metric.method is Method.EXACT or gateable(self.floor, self.threshold)
+        """Whether it can fail. A tail always can: a floor switches off its medians' evidence, not its slow path's."""
+        return self.metric.method is not Method.PAIRED or gateable(self.floor, self.threshold)
 
 
 @dataclass(frozen=True)
@@ -63,8 +68,7 @@ def is_suspect(series: Series, first: Outcomes) -> bool:
     if series.metric.method is Method.EXACT or not series.gateable:
         return False
     if series.metric.method is Method.TAIL:
-        slower, faster = _tails(series, first)
-        return slower.suspect(series.threshold) or faster.suspect(series.threshold)
+        return any(tail.suspect(series.threshold, series.floor) for tail in _tails(series, first))
     medians = _medians(series.metric, first)
     return not _within_slack(series.metric, medians) and needs_fresh(medians, series.threshold, series.floor)
 
@@ -93,29 +97,44 @@ def _judge_paired(series: Series, first: Outcomes, fresh: Outcomes) -> Judged:
 
 
 def _judge_tail(series: Series, first: Outcomes, fresh: Outcomes) -> Judged:
-    suspects = _tails(series, first)
-    threshold = series.threshold
-    suspect = any(tail.suspect(threshold) for tail in suspects)
-    if suspect and series.gateable and not fresh:
+    threshold, floor = series.threshold, series.floor
+    suspect = any(tail.suspect(threshold, floor) for tail in _tails(series, first))
+    if suspect and not fresh:
         raise ValueError("a suspect is judged on fresh processes, none were given")
-    deciding = fresh if suspect and series.gateable else first
+    deciding = fresh if suspect else first
     slower, faster = _tails(series, deciding)
     verdict, reason = Verdict.UNCHANGED, ""
-    counts = f"{slower.slower_head} slow samples against {slower.slower_base}"
-    if suspect and not series.gateable:
-        verdict, reason = Verdict.AMBIGUOUS, "not gateable: the noise floor is over 0.7 T"
-    elif suspect and slower.convicts(threshold):
-        verdict, reason = Verdict.REGRESSED, f"{counts}, more in {slower.spread:.0%} of the processes"
-    elif suspect and faster.convicts(threshold):
-        verdict, reason = Verdict.IMPROVED, f"{faster.slower_base} slow samples against {faster.slower_head}"
-    elif suspect and (slower.suspect(threshold) or faster.suspect(threshold)):
-        verdict, reason = Verdict.AMBIGUOUS, f"{counts}: too few to tell"
-    p = min(1.0, 2 * min(slower.p, faster.p))
+    if suspect and slower.convicts(threshold, floor):
+        verdict, reason = Verdict.REGRESSED, _tail_evidence(slower, threshold)
+    elif suspect and faster.convicts(threshold, floor):
+        verdict, reason = Verdict.IMPROVED, _tail_evidence(faster, threshold, "base")
+    elif suspect and (slower.suspect(threshold, floor) or faster.suspect(threshold, floor)):
+        verdict = Verdict.AMBIGUOUS
+        reason = f"{slower.slower_head} slow samples against {slower.slower_base}: too few to tell"
+    elif not gateable(floor, threshold) and any(tail.may_be_shifted(threshold) for tail in (slower, faster)):
+        verdict, reason = Verdict.AMBIGUOUS, f"the median shifted, its noise floor {floor:.2%} is over 0.7 T"
     ratios = [_p99(each.head) / _p99(each.base) for each in _process_samples(series.metric, deciding)]
-    judgement = Judgement(verdict, slower.ratio, min(ratios), max(ratios), p, len(deciding), reason)
-    both = _process_samples(series.metric, deciding)
-    base = _p99(np.concatenate([each.base for each in both]))
+    judgement = Judgement(
+        verdict, slower.ratio, min(ratios), max(ratios), _tail_p(slower, faster, threshold), len(deciding), reason
+    )
+    base = _p99(np.concatenate([each.base for each in _process_samples(series.metric, deciding)]))
     return Judged(judgement, base, base * slower.ratio)
+
+
+def _tail_evidence(worse: TailComparison, threshold: float, side: str = "head") -> str:
+    """What convicted: ``side`` is the one with the slow end."""
+    if worse.has_slow_path(threshold):
+        counts = f"{worse.slower_head} slow samples against {worse.slower_base}"
+        return f"{counts}, more in {worse.spread:.0%} of the processes" if side == "head" else counts
+    return f"{side} is {math.expm1(float(worse.medians.shift)):+.1%} in the median, and its p99 with it"
+
+
+def _tail_p(slower: TailComparison, faster: TailComparison, threshold: float) -> float:
+    """Two-sided: of the counts, or of the medians where these convicted."""
+    by_counts = min(1.0, 2 * min(slower.p, faster.p))
+    if any(tail.is_shifted(threshold) and not tail.has_slow_path(threshold) for tail in (slower, faster)):
+        return signed_rank_p(slower.medians.log_ratios)
+    return by_counts
 
 
 def _judge_exact(series: Series, first: Outcomes, fresh: Outcomes) -> Judged:
