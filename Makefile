@@ -28,7 +28,7 @@ test:
 	@bash tools/test.sh $(call environment,dev) -- $(PYTEST_ARGS)
 
 gpu-test:
-	@python=$$($(call environment,bridge)) && $$python -m pytest -m gpu $(PYTEST_ARGS)
+	@python=$$($(call environment,dev)) && $$python -m pytest -m gpu $(PYTEST_ARGS)
 
 dash:
 	@python=$$($(call environment,dashboard)) && $$python -m groundspeed dash --port $(PORT)

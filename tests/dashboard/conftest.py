@@ -8,14 +8,15 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dashboard.app import make_app
-from dashboard.store import Store, open_store
 from tests.browser import PATIENCE_MS
 from tests.dashboard.make_results import write_results
+
+if TYPE_CHECKING:
+    from dashboard.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = "4.14.1"
@@ -31,6 +32,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def store(results: Path) -> Store:
+    from dashboard.store import open_store  # late: `pytest -m gpu` must load this file where there is no dash
+
     return open_store(results)
 
 
@@ -45,6 +48,9 @@ class Site:
 def serve(results: Path, base: str = "/") -> tuple[Site, Any]:
     """Serve a folder on a free port of this machine; the second value ends it by ``close()``."""
     from waitress import create_server
+
+    from dashboard.app import make_app
+    from dashboard.store import open_store
 
     app = make_app(open_store(results), base)
     server = create_server(app.server, host="127.0.0.1", port=0, threads=8)
