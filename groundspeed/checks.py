@@ -1,13 +1,16 @@
-"""Correctness without timing: every selected implementation on every check case of an operator.
+"""Correctness without timing: every selected implementation on every check case.
 
-Nothing is timed, so the cases of an operator can be judged side by side: on a GPU several workers share them out,
-which hides most of what torch.compile takes for each.
+Nothing is timed, so cases can be judged side by side: on a GPU a pool of workers shares them out, those of one operator
+and those of different ones alike. A worker takes seconds to start and torch.compile takes seconds a case, so a share is
+cut by what it is expected to cost, not by operators.
 """
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable
+import queue
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from threading import Lock
@@ -24,6 +27,18 @@ from groundspeed.tree import Implementation
 Tell = Callable[[Progress], None]
 
 _MAX_WORKERS = 12  # each holds a context of some 500 MB on the GPU
+# Relative costs, from a check of 17 operators on an H200: a compiled case took 1 to 4 s, any other some 0.1 s, and a
+# worker about as long to start as 100 of the latter.
+_COMPILED, _OTHER, _START = 15, 1, 100
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What came out for one operator: a row for each implementation and check case in the order of both, or why not."""
+
+    operator: str
+    rows: Sequence[Measurement]
+    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -35,40 +50,111 @@ class _Share:
     variables: dict[str, str]
 
 
-def check_operator(run: Run, operator: str, progress: Tell = lambda progress: None) -> list[Measurement]:
-    """Judge an operator; a row for each implementation and check case, in the order of both.
+@dataclass(frozen=True)
+class _Group:
+    """Implementations of one operator that one worker can judge together, before the cases are shared out."""
+
+    run: Run
+    operator: str
+    names: tuple[Implementation, ...]
+    variables: dict[str, str]
+    cases: tuple[Case, ...]
+
+    @property
+    def cost(self) -> int:
+        return len(self.cases) * sum(_COMPILED if "compile" in one.name else _OTHER for one in self.names)
+
+
+def check_operators(runs: Sequence[Run], progress: Tell = lambda progress: None) -> Iterator[Checked]:
+    """Judge operators, each ``run`` narrowed to one; yield each as it is finished.
 
     Without a GPU, Triton files are judged in its interpreter, in a worker of their own: the variable must be set
-    before anything of Triton is imported. Raises UserError for a spec that cannot be used and for a worker that
-    could not start.
+    before anything of Triton is imported. A spec that cannot be used and a worker that could not start are the
+    operator's ``problem``.
     """
+    planned: dict[str, list[_Group]] = {}
+    for run in runs:
+        (operator,) = run.selection.operators
+        try:
+            planned[operator] = _groups(run, operator)
+        except UserError as error:
+            yield Checked(operator, [], str(error))
+    workers = max(1, min(_MAX_WORKERS, os.cpu_count() or 1)) if any(run.device == "cuda" for run in runs) else 1
+    total = sum(group.cost for groups in planned.values() for group in groups)
+    # Shares below a worker's start buy nothing; larger ones leave workers idle.
+    target = max(_START // 2, total // workers) if workers > 1 else max(1, total)
+    shares = {operator: _shares(groups, min(target, 3 * _START), workers) for operator, groups in planned.items()}
+    tally = _Tally(progress, sum(_pairs(groups) for groups in planned.values()))
+    done: queue.SimpleQueue[tuple[str, _Share, Outcome | BaseException]] = queue.SimpleQueue()
+
+    def judge(operator: str, share: _Share) -> None:
+        try:
+            done.put((operator, share, _supervised(share, tally)))
+        except BaseException as error:
+            done.put((operator, share, error))
+
+    left = {operator: len(parts) for operator, parts in shares.items()}
+    found: dict[str, list[tuple[_Share, Outcome]]] = {operator: [] for operator in shares}
+    with ThreadPoolExecutor(workers) as pool:
+        for operator, parts in shares.items():
+            for share in parts:
+                pool.submit(judge, operator, share)
+        try:
+            yield from (Checked(operator, []) for operator, count in left.items() if not count)
+            for _ in range(sum(left.values())):
+                operator, share, outcome = done.get()
+                if isinstance(outcome, BaseException):
+                    raise outcome
+                found[operator].append((share, outcome))
+                left[operator] -= 1
+                if not left[operator]:
+                    yield _gathered(operator, planned[operator], found.pop(operator))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _groups(run: Run, operator: str) -> list[_Group]:
     spec = run.tree.spec(operator)
     chosen = [one for one in run.tree.implementations(operator) if run.selection.includes(one)]
     cases = tuple(case for case in spec.check_cases if not run.selection.dtypes or case.dtype in run.selection.dtypes)
-    shares = _shares(run, operator, chosen, cases)
-    tally = _Tally(progress, expected=len(chosen) * len(cases))
-    with ThreadPoolExecutor(len(shares) if run.device == "cuda" else 1) as pool:
-        outcomes = list(pool.map(lambda share: _supervised(share, tally), shares))
-    rows: dict[tuple[int, str], Measurement] = {}
-    for share, outcome in zip(shares, outcomes, strict=True):
-        if outcome.environment is None and outcome.problem:
-            raise UserError(outcome.problem)
-        rows |= {(share.numbers[number], name): row for (number, name), row in outcome.rows.items()}
-    return [rows[number, one.name] for one in chosen for number in range(len(cases)) if (number, one.name) in rows]
+    interpreted = tuple(one for one in chosen if run.device == "cpu" and one.backend == "triton")
+    others = tuple(one for one in chosen if one not in interpreted)
+    interpreter = {"TRITON_INTERPRET": "1"}
+    parts: list[tuple[tuple[Implementation, ...], dict[str, str]]] = [(others, {}), (interpreted, interpreter)]
+    if run.device == "cuda":
+        compiled = tuple(one for one in others if "compile" in one.name)
+        parts = [(compiled, {}), (tuple(one for one in others if one not in compiled), {})]
+    return [_Group(run, operator, names, variables, cases) for names, variables in parts if names and cases]
 
 
-def _shares(run: Run, operator: str, chosen: list[Implementation], cases: tuple[Case, ...]) -> list[_Share]:
-    interpreted = [one for one in chosen if run.device == "cpu" and one.backend == "triton"]
-    compiled = [one for one in chosen if one not in interpreted]
-    workers = max(1, min(_MAX_WORKERS, os.cpu_count() or 1)) if run.device == "cuda" else 1
+def _pairs(groups: Sequence[_Group]) -> int:
+    return sum(len(group.cases) * len(group.names) for group in groups)
+
+
+def _shares(groups: Sequence[_Group], target: int, workers: int) -> list[_Share]:
     shares = []
-    for group, variables in ((compiled, {}), (interpreted, {"TRITON_INTERPRET": "1"})):
-        for start in range(workers if group else 0):
-            numbers = tuple(range(start, len(cases), workers))
-            if numbers:
-                job = job_of(run, operator, group, tuple(cases[number] for number in numbers), check_only=True)
-                shares.append(_Share(job, numbers, variables))
+    for group in groups:
+        parts = min(len(group.cases), workers, math.ceil(group.cost / target))
+        for start in range(parts):
+            numbers = tuple(range(start, len(group.cases), parts))
+            chosen = tuple(group.cases[number] for number in numbers)
+            job = job_of(group.run, group.operator, list(group.names), chosen, check_only=True)
+            shares.append(_Share(job, numbers, group.variables))
     return shares
+
+
+def _gathered(operator: str, groups: Sequence[_Group], outcomes: Sequence[tuple[_Share, Outcome]]) -> Checked:
+    rows: dict[tuple[int, str], Measurement] = {}
+    for share, outcome in outcomes:
+        if outcome.environment is None and outcome.problem:
+            return Checked(operator, [], outcome.problem)
+        rows |= {(share.numbers[number], name): row for (number, name), row in outcome.rows.items()}
+    named = {one.name for group in groups for one in group.names}
+    run = groups[0].run
+    names = [one.name for one in run.tree.implementations(operator) if one.name in named]
+    numbers = range(len(groups[0].cases))
+    return Checked(operator, [rows[number, name] for name in names for number in numbers if (number, name) in rows])
 
 
 def _supervised(share: _Share, tally: _Tally) -> Outcome:

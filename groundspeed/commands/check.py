@@ -17,7 +17,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from groundspeed.errors import UserError
 from groundspeed.project import find_project, parse_target
 from groundspeed.scaffold.marks import Unfinished, unfinished
 from groundspeed.selection import Selection
@@ -28,6 +27,9 @@ if TYPE_CHECKING:
     from groundspeed.records import Measurement
     from groundspeed.report.progress import Display
     from groundspeed.report.style import Style
+
+
+_ALL = "check"  # the progress line is of the whole check: operators are judged side by side
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,30 +50,24 @@ def run(arguments: argparse.Namespace) -> int:
     operators = [name for name in tree.operators() if not targets or chosen[name]]
     dtypes = tuple(dict.fromkeys(part for text in arguments.dtype for part in text.split(",") if part))
     opened = session.open_run(project.root, project.results, Selection(dtypes=dtypes))
-    display = Display(sys.stderr, Style.of(sys.stderr), Estimate(dict.fromkeys(operators, 1.0)))
+    runs = [replace(opened, selection=Selection((name,), _patterns(chosen[name]), dtypes)) for name in operators]
+    display = Display(sys.stderr, Style.of(sys.stderr), Estimate({_ALL: 1.0}))
     style = Style.of()
-    entries: dict[str, Sequence[Measurement]] = {}
+    found: dict[str, Sequence[Measurement]] = {}
     problems = []
-    for operator in operators:
-        patterns = tuple(name for name in chosen[operator] if name is not None)
-        if None in chosen[operator]:
-            patterns = ()
-        one = replace(opened, selection=Selection((operator,), patterns, dtypes))
-        display.begin(operator, "checking")
-        try:
-            rows = checks.check_operator(one, operator, partial(_show, display))
-        except UserError as error:
-            display.end(operator, "could not be checked")
-            problems.append(str(error))
+    display.begin(_ALL, ", ".join(operators))
+    for checked in checks.check_operators(runs, partial(_show, display)):
+        if checked.problem:
+            display.say(f"{checked.operator}: could not be checked")
+            problems.append(checked.problem)
             continue
-        entries[operator] = rows
-        display.end(operator, _tally(rows))
+        found[checked.operator] = checked.rows
+        display.say(f"{checked.operator}: {_tally(checked.rows)}")
         # At once: what is wrong must be known even when a later operator is interrupted.
-        print(
-            "\n".join(failed({operator: rows}, style)),
-            end="\n" if count({operator: rows}, "failed") else "",
-            flush=True,
-        )
+        wrong = failed({checked.operator: checked.rows}, style)
+        print("\n".join(wrong), end="\n" if wrong else "", flush=True)
+    display.end(_ALL, "done")
+    entries = {name: found[name] for name in operators if name in found}
     verdict = [_verdict(entries, style)] if entries else []
     print("\n".join(["", *skipped(entries, style), *_still_to_write(tree, entries, style), *verdict]))
     sys.stdout.flush()
@@ -82,9 +78,14 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if count(entries, "ok") and not count(entries, "failed") else 1
 
 
+def _patterns(targets: Sequence[str | None]) -> tuple[str, ...]:
+    """The implementations asked for; none means all, also where the operator is named on its own beside them."""
+    return () if None in targets else tuple(name for name in targets if name is not None)
+
+
 def _show(display: Display, event: Progress) -> None:
     where = f"{event.implementation} case {event.case + 1} of {event.cases}".strip()
-    display.update(event.operator, event.phase, where, event.rows / max(event.rows_expected, 1))
+    display.update(_ALL, event.phase, f"{event.operator} {where}".strip(), event.rows / max(event.rows_expected, 1))
 
 
 def _tally(rows: Sequence[Measurement]) -> str:
