@@ -146,7 +146,7 @@ def _share(event: Progress, names: Sequence[str]) -> float:
     if event.phase in _BEFORE_CASES or not event.cases:
         return 0.0
     within = _INTO_CASE.get(event.phase, 0.0)
-    if event.implementation in names and event.phase in ("prepare", "check"):
+    if event.implementation in names and event.phase in ("prepare", "first run", "check"):
         within = _INTO_CASE["calls"] * names.index(event.implementation) / len(names)
     return (event.case + within) / event.cases
 

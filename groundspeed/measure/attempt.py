@@ -40,7 +40,7 @@ class Attempt:
         except DeviceLost:
             raise
         except Exception as error:
-            shown = self._shown(error)
+            shown = self._shown(error, group)
             if self._of_spec():
                 return [self._failed(contender, shown) for contender in group]
         trials = {contender.name: self.alone(contender) for contender in group}
@@ -50,7 +50,7 @@ class Attempt:
         except DeviceLost:
             raise
         except Exception as error:
-            shown = self._shown(error)
+            shown = self._shown(error, group)
             together = [self._failed(contender, shown) for contender in sound]
         again = {row.implementation: row for row in together}
         return [again.get(contender.name, trials[contender.name][0]) for contender in group]
@@ -63,7 +63,7 @@ class Attempt:
         except DeviceLost:
             raise
         except Exception as error:
-            return [self._failed(contender, self._shown(error))]
+            return [self._failed(contender, self._shown(error, [contender]))]
         finally:
             self.teller.alone = ""
 
@@ -74,10 +74,11 @@ class Attempt:
     def _of_spec(self) -> bool:
         return self.teller.phase == "inputs"
 
-    def _shown(self, error: Exception) -> Fault:
-        """The log keeps where it happened, the row what happened."""
+    def _shown(self, error: Exception, group: Sequence[Contender]) -> Fault:
+        """The log keeps the way there, the row what happened and in which line of whose file."""
         traceback.print_exception(error)
-        fault = as_fault(error, self.bench.device)
+        roots = {root for one in group for root in (one.tree.root, one.tree.spec_tree.root)}
+        fault = as_fault(error, self.bench.device, *roots)
         if self._of_spec():
             return Fault(fault.failure, f"spec of {self.operator}, inputs or reference: {fault.reason}")
         return fault

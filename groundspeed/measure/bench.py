@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from time import perf_counter
 
 import torch
@@ -17,8 +19,18 @@ from groundspeed.measure.timers.base import Timer
 from groundspeed.operator import ITEMSIZE, Case, Operator
 from groundspeed.records import Failure, Measurement
 
-# Seconds without a sign of life after which a phase hangs. max-autotune may try many kernels before it speaks again.
-PHASE_LIMITS = {"prepare": 300.0, "check": 120.0, "calls": 120.0, "time": 300.0, "memory": 60.0, "inputs": 180.0}
+# Seconds without a sign of life after which a phase hangs. max-autotune may try many kernels before it speaks again,
+# and what is compiled or tuned only when it first runs has a first run that takes as long as that takes.
+PHASE_LIMITS = {
+    "prepare": 300.0,
+    "first run": 120.0,
+    "check": 120.0,
+    "calls": 120.0,
+    "time": 300.0,
+    "memory": 60.0,
+    "inputs": 180.0,
+    "energy": 60.0,
+}
 
 
 class DeviceLost(Exception):
@@ -58,10 +70,16 @@ class Fault:
     reason: str
 
 
-def as_fault(error: Exception, device: str) -> Fault:
-    """What an exception of an implementation means. Raises DeviceLost when the device no longer answers."""
+def as_fault(error: Exception, device: str, *roots: Path) -> Fault:
+    """What an exception of an implementation means. Raises DeviceLost when the device no longer answers.
+
+    ``roots`` are folders of operators: the innermost line under one of them is where it raised.
+    """
     shown = f"{type(error).__name__}: {error}".strip().splitlines()[0][:400]
     if isinstance(error, BuildError):
+    line = raised_at(error, *roots)
+    if line:
+        shown = f"{shown} ({line})"
         return Fault("build", str(error))
     if _out_of_memory(error):
         torch.cuda.empty_cache()
@@ -75,6 +93,15 @@ def as_fault(error: Exception, device: str) -> Fault:
 
 
 def _out_of_memory(error: Exception) -> bool:
+def raised_at(error: BaseException, *roots: Path) -> str:
+    """``softmax/torch_eager.py:12``: the innermost line under the roots that an exception went through, or empty."""
+    found = ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        file = Path(frame.f_code.co_filename)
+        found = next((f"{file.relative_to(root)}:{line}" for root in roots if file.is_relative_to(root)), found)
+    return found
+
+
     """torch's and CuPy's own on a GPU, Python's, and the one torch's CPU allocator has no class for."""
     known = isinstance(error, torch.OutOfMemoryError | MemoryError) or type(error).__name__ == "OutOfMemoryError"
     return known or "can't allocate memory" in str(error)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,8 @@ from groundspeed.backends.base import Opened, Run
 from groundspeed.measure.referee import Outputs, synchronize
 from groundspeed.operator import Case
 from groundspeed.tree import Implementation, Tree
+
+Phase = Callable[[str, str], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True)
@@ -54,19 +57,27 @@ def open_contender(tree: Tree, implementation: Implementation, label: str = "") 
     return Contender(tree, implementation, opened, label)
 
 
-def prepare(contender: Contender, tensors: Mapping[str, Any], device: str) -> Prepared:
-    """Compile, convert weights, tune; then the first run. Both are first-call time, and neither is ever timed again."""
+def prepare(
+    contender: Contender, tensors: Mapping[str, Any], device: str, phase: Phase = lambda name, of: nullcontext()
+) -> Prepared:
+    """Compile, convert weights, tune; then the first run. Both are first-call time, and neither is ever timed again.
+
+    ``phase`` is entered with a phase's name and the contender's: each of the two can hang.
+    """
     if contender.tuned_by is not None:
         contender.opened.adopt_tuning(contender.tuned_by.opened.tuning())
-    start = time.perf_counter_ns()
-    run = contender.opened.prepare(tensors)
-    synchronize(device)
-    prepared = time.perf_counter_ns()
-    output = run()
-    synchronize(device)
-    ran = time.perf_counter_ns()
-    del output
-    return Prepared(contender, run, float(prepared - start), float(ran - prepared))
+    with phase("prepare", contender.name):
+        start = time.perf_counter_ns()
+        run = contender.opened.prepare(tensors)
+        synchronize(device)
+        prepare_ns = time.perf_counter_ns() - start
+    with phase("first run", contender.name):
+        start = time.perf_counter_ns()
+        output = run()
+        synchronize(device)
+        first_run_ns = time.perf_counter_ns() - start
+        del output
+    return Prepared(contender, run, float(prepare_ns), float(first_run_ns))
 
 
 def refusal(contender: Contender, case: Case) -> str | None:

@@ -72,8 +72,7 @@ def judge_case(
     sheet = _sheet(spec, case, made, bench.device)
     ready: list[Prepared] = []
     for contender in first.order(contenders):
-        with bench.phase("prepare", contender.name):
-            outcome = _prepared(contender, sheet)
+        outcome = _prepared(bench, contender, sheet)
         if isinstance(outcome, Fault):
             book.faults[contender.name] = outcome
         elif book.passes(outcome, first, sheet):
@@ -147,14 +146,15 @@ def _renewed(sheet: Sheet, made: inputs.CaseInputs, fresh: inputs.CaseInputs, si
     return _sheet(sheet.spec, sheet.case, made, sheet.device)
 
 
-def _prepared(contender: Contender, sheet: Sheet) -> Prepared | Fault:
+def _prepared(bench: Bench, contender: Contender, sheet: Sheet) -> Prepared | Fault:
     try:
-        reason = refusal(contender, sheet.case)
+        with bench.phase("prepare", contender.name):
+            reason = refusal(contender, sheet.case)
         if reason is not None:
             return Fault(None, reason)
-        return prepare(contender, sheet.held, sheet.device)
+        return prepare(contender, sheet.held, sheet.device, bench.phase)
     except Exception as error:
-        fault = as_fault(error, sheet.device)
+        fault = as_fault(error, sheet.device, contender.tree.root)
         clean_up(sheet)
         return fault
 
@@ -212,7 +212,8 @@ def _judged(prepared: Prepared, sheet: Sheet, rules: Referee) -> tuple[Accuracy 
     try:
         ruling = referee.judge(prepared.run, prepared.contender.opened.to_torch, sheet, rules)
     except Exception as error:
-        fault = as_fault(error, sheet.device)  # raises when the device is lost: there is nothing left to clean up then
+        # raises when the device is lost: there is nothing left to clean up then
+        fault = as_fault(error, sheet.device, prepared.contender.tree.root)
         clean_up(sheet)
         return None, fault
     clean_up(sheet)

@@ -28,10 +28,10 @@ def open_all(job: Job, tree: Tree, loading: Tell) -> dict[str, Contender | Fault
     CUDA files are compiled first, side by side: one after the other they would cost most of a run. Meanwhile
     ``loading`` is called without a name at each that is done.
     """
-    entries = _entries(job, tree)
-    broken = _build(job.device, [entry for entry in entries if entry[0] not in job.excluded], lambda: loading(""))
+    chosen = entries(job, tree)
+    broken = _build(job.device, [entry for entry in chosen if entry[0] not in job.excluded], lambda: loading(""))
     opened: dict[str, Contender | Fault] = {}
-    for label, own_tree, implementation in entries:
+    for label, own_tree, implementation in chosen:
         loading(label)
         if label in job.excluded:
             opened[label] = Fault("crash", job.excluded[label])
@@ -42,17 +42,17 @@ def open_all(job: Job, tree: Tree, loading: Tell) -> dict[str, Contender | Fault
     return opened
 
 
-def _entries(job: Job, tree: Tree) -> list[Entry]:
+def entries(job: Job, tree: Tree) -> list[Entry]:
     """Label, tree and implementation of every contender; the sides of a comparison have trees of their own."""
     if not job.sides:
         return [(name, tree, tree.implementation(job.operator, name)) for name in job.implementations]
     trees: dict[str, Tree] = {}
-    entries = []
+    found = []
     for side in job.sides:
         if side.label in job.implementations:
             own = trees.setdefault(side.package, Tree(Path(side.tree), side.package, specs=tree.spec_tree))
-            entries.append((side.label, own, own.implementation(job.operator, side.implementation)))
-    return entries
+            found.append((side.label, own, own.implementation(job.operator, side.implementation)))
+    return found
 
 
 def _open(job: Job, tree: Tree, implementation: Implementation, label: str) -> Contender | Fault:
@@ -65,7 +65,7 @@ def _open(job: Job, tree: Tree, implementation: Implementation, label: str) -> C
         return Fault("error", str(error))
     except Exception as error:
         traceback.print_exc()  # the log keeps where it happened, the row what happened
-        return as_fault(error, job.device)
+        return as_fault(error, job.device, tree.root)
 
 
 def _loaded(device: str, tree: Tree, implementation: Implementation, label: str) -> Contender | Fault:

@@ -10,15 +10,17 @@ from groundspeed.records import Record
 from groundspeed.report.style import Style
 from groundspeed.report.units import clock, percent, significant
 
-# Building, compiling and tuning happen once a change; what they take says nothing of the measuring.
-_ONCE = ("load", "prepare")
+# Building, compiling and tuning happen once a change, and energy takes a second by what it is: none of it says how
+# long measuring takes.
+_ONCE = ("load", "prepare", "first run", "energy")
 _WORDS = {
     "time": "timing",
     "calls": "timing calls",
     "check": "checking",
     "inputs": "making inputs and references",
     "memory": "weighing memory",
-    "prepare": "preparing and first runs",
+    "prepare": "preparing",
+    "first run": "first runs",
     "load": "building and loading",
     "start": "starting workers",
     "ceilings": "ceilings",

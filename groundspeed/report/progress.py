@@ -16,6 +16,7 @@ _WORDS = {
     "ceilings": "measuring ceilings",
     "inputs": "making inputs",
     "prepare": "preparing",
+    "first run": "running first",
     "check": "checking",
     "calls": "timing calls",
     "time": "timing",

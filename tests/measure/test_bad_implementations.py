@@ -24,12 +24,13 @@ RAISING = {
     "torch_add": ADD,
     "abacus_beads": ADD,
 }
+LINE = {name: RAISING[name].partition("raise")[0].count("\n") + 1 for name in ("torch_in_run", "torch_in_rounds")}
 FAILURES = {
-    "torch_in_import": ("error", "ImportError: no such library"),
-    "torch_in_syntax": ("error", "SyntaxError"),
-    "torch_in_prepare": ("error", "ValueError: no such shape"),
-    "torch_in_run": ("error", "KeyError: 'no such key'"),
-    "torch_in_rounds": ("error", "RuntimeError: tired"),
+    "torch_in_import": ("error", "ImportError: no such library (double/torch_in_import.py:1)"),
+    "torch_in_syntax": ("error", "SyntaxError: '(' was never closed (torch_in_syntax.py, line 1)"),
+    "torch_in_prepare": ("error", "ValueError: no such shape (double/torch_in_prepare.py:2)"),
+    "torch_in_run": ("error", f"KeyError: 'no such key' (double/torch_in_run.py:{LINE['torch_in_run']})"),
+    "torch_in_rounds": ("error", f"RuntimeError: tired (double/torch_in_rounds.py:{LINE['torch_in_rounds']})"),
     "torch_without_prepare": ("error", "prepare"),
     "torch_bad_shape": ("incorrect", "shape: returned (1, 64), expected (64,)"),
     "torch_bad_dtype": ("incorrect", "dtype: returned torch.float64, expected torch.float32"),
@@ -77,4 +78,4 @@ def test_no_worker_died_of_a_python_exception(raising):
     """One process did it all: what a worker died of would have its environment told again and its seconds missing."""
     assert raising[0].problem == ""
     assert raising[0].environment.device == "cpu"
-    assert {"start", "load", "prepare", "check", "calls", "time", "memory"} <= set(raising[0].seconds)
+    assert {"start", "load", "prepare", "first run", "check", "calls", "time", "memory"} <= set(raising[0].seconds)

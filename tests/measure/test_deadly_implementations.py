@@ -25,10 +25,12 @@ def deadly(tmp_path_factory):
         "torch_crash_time": calls(f"if within('collect'): {SEGFAULT}"),
         "torch_exits": calls("if n == 3: os._exit(0)"),
         "torch_hang": calls("if n == 2: time.sleep(3600)"),
+        "torch_hang_prepare": "import time\n\n\ndef prepare(x):\n    time.sleep(3600)\n",
+        "torch_hang_first": calls("if n == 1: time.sleep(3600)"),
         "torch_killed": calls("if n == 2: os.kill(os.getpid(), signal.SIGKILL)"),
     }
     root = make_tree(tmp_path_factory.mktemp("deadly"), {"double": files})
-    outcome = sweep(job(root, limits={"check": 8.0}))
+    outcome = sweep(job(root, limits={"check": 8.0, "prepare": 7.0, "first run": 6.0}))
     return outcome, rows_by_name(outcome)
 
 
@@ -41,6 +43,8 @@ def deadly(tmp_path_factory):
         ("torch_crash_time", "crash", "the worker died of SIGSEGV in time of float32 N=64"),
         ("torch_exits", "crash", "the worker exited with status 0 too early in check of float32 N=64"),
         ("torch_hang", "timeout", "no sign of life for 8 s in check of float32 N=64"),
+        ("torch_hang_prepare", "timeout", "no sign of life for 7 s in prepare of float32 N=64"),
+        ("torch_hang_first", "timeout", "no sign of life for 6 s in first run of float32 N=64"),
         ("torch_killed", "oom", "the worker died of SIGKILL (killed: out of memory?) in check of float32 N=64"),
     ],
 )
@@ -71,7 +75,9 @@ def test_a_spec_that_kills_or_raises_costs_its_case_and_accuses_no_implementatio
     assert set(rows) == {"torch_eager", "torch_add"}
     for killed, raised, sound in rows.values():
         assert (killed.failure, killed.reason) == ("crash", "the worker died of SIGSEGV in inputs of float32 N=0")
-        assert (raised.failure, raised.reason) == ("error", "spec of double, inputs or reference: ValueError: no 7")
+        line = spec.partition("raise")[0].count("\n") + 1
+        said = f"spec of double, inputs or reference: ValueError: no 7 (double/spec.py:{line})"
+        assert (raised.failure, raised.reason) == ("error", said)
         assert sound.status == "ok"
 
 

@@ -73,7 +73,7 @@ def test_each_is_announced_before_its_turn_and_one_that_raises_stops_no_other(tm
     root = make_tree(tmp_path, {"double": {"torch_add": ADD, "torch_raises": "raise OSError('gone')\n"}})
     found, told = opened(root, "torch_add", "torch_raises", "torch_eager")
     assert told == ["torch_add", "torch_raises", "torch_eager"]
-    assert found["torch_raises"] == Fault("error", "OSError: gone")
+    assert found["torch_raises"] == Fault("error", "OSError: gone (double/torch_raises.py:1)")
     assert isinstance(found["torch_add"], Contender) and isinstance(found["torch_eager"], Contender)
 
 
