@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
-from typing import IO
+from typing import IO, Protocol
 
 import msgspec
 
@@ -25,11 +25,46 @@ _LOOK = 0.5
 _LOG_TAIL = 4000
 
 
+class Process(Protocol):
+    """What is asked of a worker's process: of ``subprocess.Popen`` the members by these names, and more.
+
+    ``forked`` tells one of a nursery's from one that was started anew. ``lost`` is set when nobody can say how it
+    ended, because its nursery has ended too.
+    """
+
+    pid: int
+    returncode: int | None
+    stdin: IO[bytes] | None
+
+    @property
+    def forked(self) -> bool: ...
+
+    @property
+    def lost(self) -> bool: ...
+
+    def has_ended(self) -> bool:
+        """Whether it has, its exit status still to be collected: until then its process group cannot be another's."""
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+
+class StartedProcess(subprocess.Popen[bytes]):
+    """A child of this process."""
+
+    forked = False
+    lost = False
+
+    def has_ended(self) -> bool:
+        if self.returncode is not None:
+            return True
+        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
 @dataclass(frozen=True)
 class Worker:
     """A running worker. ``events`` is the reading end of its pipe; ``log`` takes whatever its libraries print."""
 
-    process: subprocess.Popen[bytes]
+    process: Process
     events: int
     log: IO[bytes]
 
@@ -57,7 +92,7 @@ class Worker:
             if left <= 0:
                 yield None
                 return
-            ended = self.has_ended()
+            ended = self.process.has_ended()
             if not selector.select(timeout=0 if ended else min(left, _LOOK)):
                 if ended:
                     return
@@ -69,16 +104,10 @@ class Worker:
             *whole, pending = (pending + chunk).split(b"\n")
             yield from whole
 
-    def has_ended(self) -> bool:
-        """Whether it has, its exit status still to be collected: until then its process group cannot be another's."""
-        if self.process.returncode is not None:
-            return True
-        return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
     def wait(self) -> int | None:
         """Its exit status, or None for one that has said its last and does not end."""
         deadline = monotonic() + _LEAVE
-        while not self.has_ended():
+        while not self.process.has_ended():
             if monotonic() > deadline:
                 return None
             sleep(0.005)
@@ -87,10 +116,7 @@ class Worker:
 
     def last_words(self) -> str:
         """The last line of the log that is not blank."""
-        self.log.seek(0, os.SEEK_END)
-        self.log.seek(max(0, self.log.tell() - _LOG_TAIL))
-        lines = [line.strip() for line in self.log.read().decode(errors="replace").splitlines() if line.strip()]
-        return lines[-1][:400] if lines else ""
+        return last_line(self.log)
 
     def kill(self) -> None:
         """End it and whatever it started, and give back what it held."""
@@ -100,7 +126,7 @@ class Worker:
         self.close()
 
     def kill_group(self) -> None:
-        """Its session is its own, so nobody else is hit; what it forked and left behind is."""
+        """Its process group is its own, so nobody else is hit; what it forked and left behind is."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
 
@@ -111,12 +137,20 @@ class Worker:
             self.log.close()
 
 
-def start_worker(environment: dict[str, str]) -> Worker:
-    """Start a worker; it does its imports and waits for its job."""
+def last_line(log: IO[bytes]) -> str:
+    """The last line of a log that is not blank, shortened."""
+    log.seek(0, os.SEEK_END)
+    log.seek(max(0, log.tell() - _LOG_TAIL))
+    lines = [line.strip() for line in log.read().decode(errors="replace").splitlines() if line.strip()]
+    return lines[-1][:400] if lines else ""
+
+
+def start_worker(environment: dict[str, str], module: str = "groundspeed.measure.worker") -> Worker:
+    """Start a worker anew; it does its imports and waits for its job."""
     events, send = os.pipe()
     log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the worker
-    process = subprocess.Popen(
-        [sys.executable, "-m", "groundspeed.measure.worker", str(send), str(os.getpid())],
+    process = StartedProcess(
+        [sys.executable, "-m", module, str(send), str(os.getpid())],
         stdin=subprocess.PIPE,
         stdout=log,
         stderr=subprocess.STDOUT,

@@ -15,6 +15,7 @@ import msgspec
 
 from groundspeed.measure.process import Worker, start_worker
 from groundspeed.measure.protocol import CaseDone, Done, Dying, Event, Job, Phase, Ready, Row, decode_event
+from groundspeed.measure.workers import Workers
 from groundspeed.records import Ceilings, Environment, Failure, Measurement
 
 _MAX_RESTARTS = 40
@@ -45,9 +46,19 @@ class Outcome:
 
 
 def supervise(
-    job: Job, environment: dict[str, str], progress: Callable[[Progress], None], first: Worker | None = None
+    job: Job,
+    environment: dict[str, str],
+    progress: Callable[[Progress], None],
+    first: Worker | None = None,
+    workers: Workers | None = None,
 ) -> Outcome:
-    """Run a job to its end, through as many workers as it takes; ``first`` is one that waits for a job already."""
+    """Run a job to its end, through as many workers as it takes.
+
+    first
+        A worker that waits for a job already.
+    workers
+        Where the others come from; without it each is started anew in ``environment``.
+    """
     outcome = Outcome()
     remaining = list(range(len(job.cases)))
     attempt: Job | None = job
@@ -55,16 +66,41 @@ def supervise(
     for _ in range(_MAX_RESTARTS):
         assert attempt is not None
         watch = _Watch(remaining, outcome, attempt, progress)
-        end = _run_worker(attempt, waiting or start_worker(environment), watch)
+        worker = waiting or _next_worker(environment, workers, watch)
         waiting = None
+        end = _run_worker(attempt, worker, watch)
         remaining = [case for case in remaining if case not in watch.finished]
         if end is None or not remaining:
             return outcome
-        attempt = _without_culprit(attempt, watch, end, outcome, remaining, job)
+        if workers is not None and _is_nurserys(worker, watch):
+            workers.distrust(f"a worker forked from it did not begin: {end.reason}")
+            attempt = _rest(attempt, job, remaining)
+        elif worker.process.lost:
+            attempt = _rest(attempt, job, remaining)
+        else:
+            attempt = _without_culprit(attempt, watch, end, outcome, remaining, job)
         if attempt is None:
             return outcome
     outcome.problem = f"{job.operator}: gave up after {_MAX_RESTARTS} workers died"
     return outcome
+
+
+def _next_worker(environment: dict[str, str], workers: Workers | None, watch: _Watch) -> Worker:
+    """Its first seconds are those of starting: a nursery may still be at its imports."""
+    began = monotonic()
+    worker = start_worker(environment) if workers is None else workers.start()
+    watch.count("start", monotonic() - began)
+    return worker
+
+
+def _is_nurserys(worker: Worker, watch: _Watch) -> bool:
+    """Whether a worker's end may be due to its having been forked: it said nothing of its own before it."""
+    return worker.process.forked and not watch.ready and not watch.dying
+
+
+def _rest(attempt: Job, job: Job, remaining: list[int]) -> Job:
+    """The same again for the cases that are not done: nobody is accused."""
+    return msgspec.structs.replace(attempt, cases=tuple(job.cases[case] for case in remaining))
 
 
 @dataclass(frozen=True)
@@ -83,13 +119,14 @@ class _Watch:
         self.finished: set[int] = set()
         self.last = Phase("start", 180.0)
         self.dying = ""
-        self.done = False
+        self.ready = self.done = False
         self._outcome, self._job, self._progress = outcome, job, progress
         self._total = (max(cases) + 1 if cases else 0) * len(job.implementations)
 
     def take(self, event: Event) -> None:
         match event:
             case Ready():
+                self.ready = True
                 self._outcome.environment = event.environment
                 self._outcome.ceilings = event.ceilings
             case Phase():

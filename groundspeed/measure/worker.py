@@ -1,8 +1,8 @@
 """A worker: one process, one operator, all its implementations and cases, warm.
 
-Started by the supervisor as ``python -m groundspeed.measure.worker FD PARENT``: the job comes on standard input, events
-go to the file descriptor FD, PARENT is the supervisor's process id. Whatever libraries print goes to the log that the
-supervisor keeps.
+Forked from a nursery, or started by the supervisor as ``python -m groundspeed.measure.worker FD PARENT``: the job comes
+on standard input, events go to the file descriptor FD, PARENT is the supervisor's process id. Whatever libraries print
+goes to the log that the supervisor keeps.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import signal
 import sys
 from pathlib import Path
 from time import perf_counter
-from typing import NoReturn
+from typing import BinaryIO, NoReturn
 
 import msgspec
 
+from groundspeed.measure import preload
 from groundspeed.measure.protocol import CaseDone, Channel, Done, Dying, Job, Phase, Ready, Row, Teller
 
 _LOST, _REFUSED = 70, 2  # exit status of a worker whose device is gone, and of one that cannot do such a job
@@ -32,20 +33,26 @@ def end_with(parent: int) -> None:
 
 
 def main() -> NoReturn:
-    began = perf_counter()
     end_with(int(sys.argv[2]))
-    os.set_inheritable(int(sys.argv[1]), False)
-    channel = Channel(os.fdopen(int(sys.argv[1]), "wb"))
+    serve(int(sys.argv[1]), sys.stdin.buffer)
+
+
+def serve(events: int, jobs: BinaryIO) -> NoReturn:
+    """Read a job, do it, tell of it on the descriptor ``events``, and end this process."""
+    began = perf_counter()
+    os.set_inheritable(events, False)
+    channel = Channel(os.fdopen(events, "wb"))
     channel.send(Phase("start", 180.0))
     # Before the job is read: a worker that was started early has its imports behind it when its turn comes.
-    import torch._dynamo
+    preload.work()
+    import torch
 
     from groundspeed.errors import UserError
     from groundspeed.measure.bench import DeviceLost
 
     torch.set_grad_enabled(False)
     waiting = perf_counter()
-    job = msgspec.json.decode(sys.stdin.buffer.read(), type=Job)
+    job = msgspec.json.decode(jobs.read(), type=Job)
     began += perf_counter() - waiting
     try:
         channel.send(Done(work(job, channel, began)))
@@ -73,12 +80,14 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
     from groundspeed.measure.device import make_bench, session_ceilings
     from groundspeed.measure.environment import describe, free_memory
     from groundspeed.measure.judging import check_case
-    from groundspeed.measure.opening import open_all
+    from groundspeed.measure.opening import entries, open_all
     from groundspeed.measure.sides import adopt_tolerance, link_tuning, takes_part
     from groundspeed.tree import Tree
 
     specs = Tree(Path(job.specs))
     tree = specs if job.specs == job.tree else Tree(Path(job.tree), specs=specs)
+    if preload.uses_compiler(file for _, _, one in entries(job, tree) for file in one.files):
+        preload.compiler()  # else the first case that is compiled would pay for all
     spec = adopt_tolerance(tree.spec(job.operator), job.tolerance)
     teller = Teller(channel)
     bench = make_bench(job, teller.begin)

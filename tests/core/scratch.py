@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 
 from groundspeed.measure.process import worker_environment
 from groundspeed.measure.protocol import Job
 from groundspeed.measure.supervisor import Outcome, supervise
+from groundspeed.measure.workers import Workers
 from groundspeed.records import Measurement
 from groundspeed.tree import Tree
 
@@ -98,8 +100,14 @@ def job(root: Path, operator: str = "double", **changes: object) -> Job:
     return Job(**{**fields, **changes})  # type: ignore[arg-type]
 
 
+@functools.cache
+def workers() -> Workers:
+    """One nursery for all tests of a process; it ends with that."""
+    return Workers(worker_environment({}), compiler=False)
+
+
 def sweep(job: Job) -> Outcome:
-    return supervise(job, worker_environment({}), lambda progress: None)
+    return supervise(job, workers().environment, lambda progress: None, workers=workers())
 
 
 def rows_by_name(outcome: Outcome) -> dict[str, list[Measurement]]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from groundspeed.measure import supervisor
-from groundspeed.measure.process import Worker
+from groundspeed.measure.process import StartedProcess, Worker
 from groundspeed.measure.protocol import CaseDone, Done, Event, Job, Phase, Ready, Row
 from groundspeed.records import Environment, Measurement
 
@@ -26,7 +26,7 @@ def start(code: str) -> Worker:
     """As ``start_worker`` does, with another program: ``out`` is its end of the pipe, ``job`` what it was handed."""
     events, send = os.pipe()
     log = tempfile.TemporaryFile()  # noqa: SIM115 - the worker closes it
-    process = subprocess.Popen(
+    process = StartedProcess(
         [sys.executable, "-S", "-c", PREAMBLE + code, str(send)],
         stdin=subprocess.PIPE,
         stdout=log,

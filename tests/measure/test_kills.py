@@ -15,6 +15,7 @@ import pytest
 from groundspeed import session
 from groundspeed.measure.process import worker_environment
 from groundspeed.measure.supervisor import Progress, supervise
+from groundspeed.measure.workers import Workers
 from groundspeed.records import find_records, read_record
 from groundspeed.selection import Selection
 from tests.core.scratch import ADD, calls, job, make_tree
@@ -25,25 +26,44 @@ ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.slow
 
 
-def children(pid: int) -> list[int]:
-    """Running workers that a process started."""
+def children(pid: int, module: bytes = b"groundspeed.measure.worker") -> list[int]:
+    """Running processes of a module that a process started."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            if parent == pid and b"groundspeed.measure.worker" in (folder / "cmdline").read_bytes():
+            if parent == pid and module in (folder / "cmdline").read_bytes():
                 found.append(int(folder.name))
         except (FileNotFoundError, ProcessLookupError):
             continue  # it ended while it was looked at
     return found
 
 
+NURSERY = b"groundspeed.measure.nursery"
+
+
+def workers_of(pid: int) -> list[int]:
+    """Workers that a process started, or that its nurseries forked."""
+    return children(pid) + [worker for one in children(pid, NURSERY) for worker in children(one, NURSERY)]
+
+
 def kill_workers() -> None:
-    for pid in children(os.getpid()):
+    for pid in workers_of(os.getpid()):
         os.kill(pid, signal.SIGKILL)
 
 
-def test_a_worker_killed_in_the_timed_rounds_costs_nothing_but_time(tmp_path):
+@pytest.fixture(params=["forked", "started"])
+def sources(request):
+    """Where workers come from: a nursery of the test's own, or nowhere in particular."""
+    if request.param == "started":
+        yield None
+        return
+    with Workers(worker_environment({}), compiler=False) as own:
+        yield own
+        assert own.why_not == ""
+
+
+def test_a_worker_killed_in_the_timed_rounds_costs_nothing_but_time(tmp_path, sources):
     root = make_tree(tmp_path, {"double": {"torch_add": ADD}})
     told: list[Progress] = []
 
@@ -56,20 +76,20 @@ def test_a_worker_killed_in_the_timed_rounds_costs_nothing_but_time(tmp_path):
             kill_workers()
         told.append(progress)
 
-    outcome = supervise(job(root), worker_environment({}), kill_once)
+    outcome = supervise(job(root), worker_environment({}), kill_once, workers=sources)
     assert {key: row.status for key, row in outcome.rows.items()} == {
         (case, name): "ok" for case in (0, 1) for name in ("torch_eager", "torch_add")
     }
-    assert outcome.problem == "" and children(os.getpid()) == []
+    assert outcome.problem == "" and workers_of(os.getpid()) == []
 
 
-def test_a_worker_killed_at_any_time_leaves_a_row_or_a_reason_for_everything(tmp_path):
+def test_a_worker_killed_at_any_time_leaves_a_row_or_a_reason_for_everything(tmp_path, sources):
     root = make_tree(tmp_path, {"double": {"torch_add": ADD}})
     seed = random.randrange(1 << 30)
     after = random.Random(seed).uniform(0.0, 3.0)
     timer = threading.Timer(after, kill_workers)
     timer.start()
-    outcome = supervise(job(root), worker_environment({}), lambda progress: None)
+    outcome = supervise(job(root), worker_environment({}), lambda progress: None, workers=sources)
     timer.cancel()
     why = f"killed after {after:.3f} s: {outcome}"
     assert set(outcome.rows) == {(case, name) for case in (0, 1) for name in ("torch_eager", "torch_add")}, why
@@ -81,6 +101,27 @@ def test_a_worker_killed_at_any_time_leaves_a_row_or_a_reason_for_everything(tmp
         assert sum(name != "" for _, name in outcome.rows) == 4
         accused = {name for (_, name), row in outcome.rows.items() if row.status != "ok"}
         assert len(accused) <= 1, why
+
+
+@pytest.mark.parametrize("phase", ["time", "check"])
+def test_a_nursery_killed_accuses_nobody_and_another_takes_its_place(tmp_path, phase):
+    """In ``check`` one implementation has the floor, and would be the culprit had its worker died alone."""
+    root = make_tree(tmp_path, {"double": {"torch_add": ADD}})
+    others = set(children(os.getpid(), NURSERY))  # of other tests
+    killed: list[int] = []
+
+    def kill_nursery(progress: Progress) -> None:
+        if progress.phase == phase and not killed:
+            killed.extend(set(children(os.getpid(), NURSERY)) - others)
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
+
+    with Workers(worker_environment({}), compiler=False) as own:
+        outcome = supervise(job(root), own.environment, kill_nursery, workers=own)
+        assert len(killed) == 1 and own.why_not == ""
+        assert {row.status for row in outcome.rows.values()} == {"ok"} and len(outcome.rows) == 4
+        assert len(set(children(os.getpid(), NURSERY)) - others) == 1
+    assert set(children(os.getpid(), NURSERY)) <= others
 
 
 RUNNER = """
@@ -118,7 +159,7 @@ def test_a_killed_supervisor_leaves_no_worker_and_the_run_goes_on(project):
     for line in runner.stdout:
         if line.split() == ["second", "prepare", "torch_wait"]:
             break
-    workers = children(runner.pid)
+    workers = workers_of(runner.pid)
     assert len(workers) == 1
     runner.send_signal(signal.SIGKILL)
     runner.wait()

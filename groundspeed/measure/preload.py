@@ -1,0 +1,57 @@
+"""What a worker imports before its job, and what torch.compile finds out once a process.
+
+A process that forks workers (groundspeed.measure.nursery) does this once for all of them. So nothing here touches a
+device, makes a thread or depends on a job: a child of a process that has done any of that is broken.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+_WORK = (
+    "torch._dynamo",
+    "groundspeed.measure.attempt",
+    "groundspeed.measure.case",
+    "groundspeed.measure.device",
+    "groundspeed.measure.opening",
+    "groundspeed.measure.sides",
+)
+_COMPILER = ("torch._inductor.compile_fx", "torch.utils.cpp_extension")
+# torch keeps the answers for the life of the process. Torch's internals, by name: one that a version of torch lacks is
+# one that it does not need.
+_KEYS = ("torch_key", "triton_key")
+
+
+def work() -> None:
+    """Import what every job needs."""
+    for name in _WORK:
+        importlib.import_module(name)
+
+
+def compiler() -> None:
+    """Import the compiler behind torch.compile; hash its sources, and without CUDA ask which vectors the CPU has.
+
+    Of 2.5 s that the first torch.compile of a process took here with its cache full, 0.8 s were imports, 0.5 s hashes
+    and 0.9 s that question (torch 2.13, 2 cores of an AMD EPYC).
+    """
+    import torch
+
+    for name in _COMPILER:
+        importlib.import_module(name)
+    codecache = importlib.import_module("torch._inductor.codecache")
+    asked = [getattr(codecache, name, None) for name in _KEYS]
+    if torch.version.cuda is None:
+        asked.append(getattr(importlib.import_module("torch._inductor.cpu_vec_isa"), "valid_vec_isa_list", None))
+    _ask(function for function in asked if function is not None)
+
+
+def uses_compiler(files: Iterable[Path]) -> bool:
+    """Whether one of these implementations speaks of torch.compile: for the others its imports are waste."""
+    return any(b"torch.compile" in file.read_bytes() for file in files if file.suffix == ".py")
+
+
+def _ask(functions: Iterable[Callable[[], object]]) -> None:
+    for function in functions:
+        function()

@@ -1,0 +1,63 @@
+"""Where the workers of a run come from."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from groundspeed.measure.forked import Nursery, NurseryLost, supported
+from groundspeed.measure.process import Worker, start_worker
+
+
+class Workers:
+    """Workers in one environment, forked from a nursery while that can be trusted, else started anew.
+
+    compiler
+        Whether the nursery imports the compiler behind torch.compile too.
+    why_not
+        Why no nursery is used any more; empty while one is.
+
+    Use it as a context manager: the nursery ends with it.
+    """
+
+    def __init__(self, environment: dict[str, str], compiler: bool = True) -> None:
+        self.environment = environment
+        self.why_not = "" if supported() else "this system has no process handles"
+        # Another is tried when one is lost: without the compiler, whose imports are the larger part of the risk.
+        self._plans = [True, False] if compiler else [False, False]
+        self._nursery: Nursery | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: object, trace: TracebackType | None) -> None:
+        self._end_nursery()
+
+    def warm_up(self) -> None:
+        """Begin a nursery's imports, and do not wait for them."""
+        if not self.why_not and self._nursery is None:
+            self._nursery = Nursery(self.environment, compiler=self._plans[0])
+
+    def start(self) -> Worker:
+        """A worker that does its imports, or has done them, and waits for its job."""
+        while not self.why_not:
+            self.warm_up()
+            assert self._nursery is not None
+            try:
+                return self._nursery.fork()
+            except NurseryLost as lost:
+                self._end_nursery()
+                self._plans.pop(0)
+                if not self._plans:
+                    self.why_not = str(lost)
+        return start_worker(self.environment)
+
+    def distrust(self, why: str) -> None:
+        """Start workers anew from now on: one that was forked did not even begin."""
+        self._end_nursery()
+        self.why_not = why
+
+    def _end_nursery(self) -> None:
+        if self._nursery is not None:
+            self._nursery.close()
+            self._nursery = None
