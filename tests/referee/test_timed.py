@@ -127,6 +127,15 @@ def test_witnesses_keep_one_round_of_each_drawn_evenly():
     assert min(counts) >= 15 and max(counts) <= 75  # 40 expected, standard deviation 6
 
 
+def test_witnesses_that_are_only_counted_lose_nothing():
+    runs = Witnesses([lambda: 1, lambda: 2])
+    for index in range(2):
+        runs[index]()
+    for _ in range(100):
+        assert [run() for run in runs] == [1, 2]
+    assert runs.kept == [[1], [2]]
+
+
 def test_witnesses_that_do_not_watch_hand_out_the_runs_themselves():
     run = lambda: 1  # noqa: E731
     runs = Witnesses([run], watch=False)

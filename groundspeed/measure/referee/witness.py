@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
 from groundspeed.measure.timers.base import Run
@@ -27,6 +27,10 @@ class Witnesses(Sequence[Run]):
 
     def __len__(self) -> int:
         return len(self._runs)
+
+    def __iter__(self) -> Iterator[Run]:
+        """The bare runs: who only counts them must not draw a round that is never run, and lose what was kept."""
+        return iter(self._runs)
 
     @overload
     def __getitem__(self, index: int) -> Run: ...
