@@ -10,7 +10,7 @@ from typing import Any
 from groundspeed.analysis.stats import median
 from groundspeed.errors import UserError
 from groundspeed.records import Measurement, read_record
-from groundspeed.selection import Selection
+from groundspeed.selection import Selection, chosen_timer
 from groundspeed.tree import SpecError, Tree
 
 
@@ -108,19 +108,22 @@ def time_function(function: Callable[[], Any], seconds: float) -> Timed:
     from groundspeed.measure.sampling import sample
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    job = Job(operator="", tree="", specs="", device=device, implementations=(), cases=(), seconds=seconds)
+    job = Job("", "", "", device, implementations=(), cases=(), seconds=seconds, timer=chosen_timer())
     bench = make_bench(job, lambda phase, limit, implementation: None)
     result = function()
     with quiet():
         host = median([issued for _, issued in call_samples([function], 5, device)[0]])
-        rounds = sample(bench.timer, [function], [host], bench.budget)
+        fitted = bench.timer.fit({"the function": function})
+        rounds = sample(fitted.timer, [function], [host], bench.budget)
     kept = rounds.samples[0]
-    if device == "cuda" and not any(one.kernels for one in kept):
+    if fitted.timer.sees_kernels and not any(one.kernels for one in kept):
         raise UserError("gpu_benchmark: the function launched no kernel on the current stream, so there is no time")
-    details: dict[str, Any] = {"timer": bench.timer.name}
+    details: dict[str, Any] = {"timer": fitted.timer.name}
+    if fitted.remarks:
+        details["timer_remarks"] = list(fitted.remarks)
     if rounds.unstable[0]:
         details["unstable"] = rounds.unstable[0]
-    if device == "cuda":
+    if fitted.timer.sees_kernels:
         kernels: tuple[str, ...] = max((one.kernels for one in kept), key=len)
         details["kernels"] = list(kernels)
     return Timed([one.cold for one in kept], result, details)

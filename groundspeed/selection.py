@@ -1,4 +1,4 @@
-"""Which operators, implementations, dtypes and cases a run is narrowed to."""
+"""Which operators, implementations, dtypes and cases a run is narrowed to, and how they are measured."""
 
 from __future__ import annotations
 
@@ -18,22 +18,35 @@ VARIABLES = {
     "dtypes": "GROUNDSPEED_DTYPES",
     "tier": "GROUNDSPEED_TIER",
     "shapes": "GROUNDSPEED_SHAPES",
+    "timer": "GROUNDSPEED_TIMER",
+    "energy": "GROUNDSPEED_ENERGY",
 }
+TIMERS = ("cupti", "events", "graph")  # on a GPU; a CPU has its clock
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Empty means all. ``implementations`` and ``shapes`` hold shell patterns: ``triton_*``, ``M=4096,*``."""
+    """Empty means all. ``implementations`` and ``shapes`` hold shell patterns: ``triton_*``, ``M=4096,*``.
+
+    timer
+        One of TIMERS, or empty for the device's usual one.
+    energy
+        Whether the energy of a call is measured in a tier that leaves it out; the full tier always does.
+    """
 
     operators: tuple[str, ...] = ()
     implementations: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ()
     tier: str = "full"
     shapes: tuple[str, ...] = ()
+    timer: str = ""
+    energy: bool = False
 
     def __post_init__(self) -> None:
         if self.tier not in TIERS:
             raise UserError(f"unknown tier {self.tier!r}: expected {', '.join(TIERS)}{_hint(self.tier, TIERS)}")
+        if self.timer and self.timer not in TIMERS:
+            raise UserError(f"unknown timer {self.timer!r}: expected {', '.join(TIMERS)}{_hint(self.timer, TIMERS)}")
         for dtype in self.dtypes:
             if dtype not in DTYPES:
                 raise UserError(f"unknown dtype {dtype!r}: expected {', '.join(DTYPES)}{_hint(dtype, DTYPES)}")
@@ -50,6 +63,8 @@ class Selection:
             dtypes=_split(environment.get(VARIABLES["dtypes"], "")),
             tier=environment.get(VARIABLES["tier"], "") or tier,
             shapes=_split(environment.get(VARIABLES["shapes"], ""), ";"),
+            timer=chosen_timer(environment),
+            energy=chosen_energy(environment),
         )
 
     def to_environment(self) -> dict[str, str]:
@@ -60,6 +75,8 @@ class Selection:
             VARIABLES["dtypes"]: ",".join(self.dtypes),
             VARIABLES["tier"]: self.tier,
             VARIABLES["shapes"]: ";".join(self.shapes),
+            VARIABLES["timer"]: self.timer,
+            VARIABLES["energy"]: "1" if self.energy else "",
         }
 
     def check(self, tree: Tree) -> None:
@@ -95,6 +112,19 @@ class Selection:
         if self.shapes and not any(fnmatch.fnmatch(case.shape_label, pattern) for pattern in self.shapes):
             return "shape not selected"
         return None
+
+
+def chosen_timer(environment: Mapping[str, str] = os.environ) -> str:
+    """The timer that GROUNDSPEED_TIMER asks for; empty when it asks for none. Raises UserError for an unknown one."""
+    return Selection(timer=environment.get(VARIABLES["timer"], "")).timer
+
+
+def chosen_energy(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether GROUNDSPEED_ENERGY asks for the energy of a call. Raises UserError for anything but 1, 0 or nothing."""
+    value = environment.get(VARIABLES["energy"], "")
+    if value not in ("", "0", "1"):
+        raise UserError(f"{VARIABLES['energy']} is {value!r}, expected 1, or 0 or nothing")
+    return value == "1"
 
 
 def _shape_labels(tree: Tree, operator: str) -> set[str]:

@@ -137,6 +137,8 @@ def job_of(
         check_only=check_only,
         seconds=_SECONDS_EACH[run.device],
         seed=run.seed,
+        timer=run.selection.timer,
+        energy=run.selection.energy or run.selection.tier == "full",
     )
 
 
@@ -204,6 +206,8 @@ def _command(run: Run, operator: str) -> str:
     words += ["--tier", run.selection.tier]
     if run.selection.dtypes:
         words += ["--dtype", ",".join(run.selection.dtypes)]
+    words += ["--timer", run.selection.timer] if run.selection.timer else []
+    words += ["--energy"] if run.selection.energy else []
     return shlex.join(words)
 
 

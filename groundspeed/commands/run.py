@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from groundspeed.errors import UserError
 from groundspeed.operator import TIERS
 from groundspeed.project import Target, command, find_project, parse_target
-from groundspeed.selection import Selection
+from groundspeed.selection import TIMERS, Selection, chosen_energy, chosen_timer
 from groundspeed.tree import BASELINE, SpecError, Tree
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="narrow to this; may be given again; IMPL may be a pattern, and torch_eager is always measured beside it",
     )
     parser.add_argument("--dtype", action="append", default=[], metavar="DTYPE", help="narrow to this; may be repeated")
+    parser.add_argument("--timer", choices=TIMERS, help="what times on a GPU (default: cupti; see docs/measuring.md)")
+    parser.add_argument("--energy", action="store_true", help="measure joules a call; the full tier always does")
     parser.add_argument("--resume", metavar="ID", help="go on with this run: operators it has are not measured again")
     parser.add_argument(
         "--results", type=Path, metavar="DIR", help="where records go (default: results/ of the project)"
@@ -64,9 +66,11 @@ def run(arguments: argparse.Namespace) -> int:
     plan = _plan(targets, tree)
     dtypes = tuple(dict.fromkeys(part for text in arguments.dtype for part in text.split(",") if part))
     tier = arguments.tier or _resumed_tier(results, arguments.resume) or "small"
-    whole = Selection(tuple(plan), _patterns(plan), dtypes, tier)
+    timer, energy = arguments.timer or chosen_timer(), arguments.energy or chosen_energy()
+    whole = Selection(tuple(plan), _patterns(plan), dtypes, tier, timer=timer, energy=energy)
     _check_writable(results)
     opened = session.open_run(project.root, results, whole, run_id=arguments.resume)
+    _check_gpu_options(arguments, opened.device)
     problems: list[str] = []
     try:
         _sweep(opened, plan, problems)
@@ -82,6 +86,14 @@ def _check_writable(results: Path) -> None:
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         what = "is a file" if not folder.is_dir() else "cannot be written to"
         raise UserError(f"no records can be kept in {results}: {folder} {what}; pass --results DIR")
+
+
+def _check_gpu_options(arguments: argparse.Namespace, device: str) -> None:
+    """What only a GPU has, asked of a CPU by name, would be left out without a word."""
+    if device != "cuda" and arguments.timer:
+        raise UserError(f"--timer {arguments.timer} is a GPU's, and this run is on the CPU, whose clock is its timer")
+    if device != "cuda" and arguments.energy:
+        raise UserError("--energy reads a GPU's counter, and this run is on the CPU; leave it out")
 
 
 def _plan(targets: Sequence[Target], tree: Tree) -> dict[str, tuple[str, ...]]:
@@ -192,6 +204,7 @@ def _expected(narrowed: dict[str, Run]) -> dict[str, float]:
 
 def _report(opened: Run, problems: Sequence[str]) -> int:
     from groundspeed.report.ending import time_split, where
+    from groundspeed.report.energy import energy_table, has_energy
     from groundspeed.report.remarks import count, measured, remarks
     from groundspeed.report.stored import run_records
     from groundspeed.report.style import Style
@@ -202,6 +215,7 @@ def _report(opened: Run, problems: Sequence[str]) -> int:
     lines = [""]
     for record in records:
         lines += operator_table(record, style)
+    lines += [line for record in records if has_energy(record) for line in energy_table(record, style)]
     lines += remarks(records, style)
     lines += time_split(records, style)
     lines += where(opened.record_path("x").parent, records, command())
@@ -226,5 +240,7 @@ def _say_how_to_resume(opened: Run, arguments: argparse.Namespace) -> None:
         again += ["--dtype", text]
     if arguments.results:
         again += ["--results", str(arguments.results)]
+    again += ["--timer", arguments.timer] if arguments.timer else []
+    again += ["--energy"] if arguments.energy else []
     again += ["--resume", opened.run_id]
     print(f"\ngroundspeed: kept {', '.join(done)}; to go on, type: {command()} {shlex.join(again)}", file=sys.stderr)

@@ -2,6 +2,7 @@
 
 groundspeed table                      the newest run of this machine
 groundspeed table softmax              one operator of it
+groundspeed table --quantity energy    joules a call, and what a watt brings
 groundspeed table --runs               which runs there are
 groundspeed table --readme [--check]   write README's table, or check it
 """
@@ -20,6 +21,7 @@ from groundspeed.records import QUANTITIES
 if TYPE_CHECKING:
     from groundspeed.records import Record
 
+ENERGY = "energy"
 README_MACHINE = "nvidia-h200"
 README_TIERS = ("core", "full")
 
@@ -28,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("operators", nargs="*", metavar="OPERATOR", help="narrow to these")
     parser.add_argument("--run", metavar="ID", help="this run (default: the newest)")
     parser.add_argument("--machine", metavar="NAME", help="of this machine (default: this one, or the only one)")
-    parser.add_argument("--quantity", choices=QUANTITIES, default="device_cold", help="what to compare")
+    parser.add_argument("--quantity", choices=(*QUANTITIES, ENERGY), default="device_cold", help="what to compare")
     parser.add_argument("--results", type=Path, metavar="DIR", help="where records are (default: results/)")
     parser.add_argument("--runs", action="store_true", help="list the stored runs of the machine")
     parser.add_argument("--readme", action="store_true", help=f"write README.md's table from results/{README_MACHINE}")
@@ -49,6 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _show(arguments: argparse.Namespace, results: Path, machine: str) -> int:
+    from groundspeed.report.energy import energy_table
     from groundspeed.report.remarks import remarks
     from groundspeed.report.stored import run_records, runs
     from groundspeed.report.style import Style
@@ -66,7 +69,8 @@ def _show(arguments: argparse.Namespace, results: Path, machine: str) -> int:
     style = Style.of()
     lines = [_about(chosen[0])] if chosen else []
     for record in chosen:
-        lines += operator_table(record, style, arguments.quantity)
+        wanted = arguments.quantity
+        lines += energy_table(record, style) if wanted == ENERGY else operator_table(record, style, wanted)
     print("\n".join([*lines, *remarks(chosen, style)]).rstrip())
     sys.stdout.flush()
     for problem in problems:

@@ -48,6 +48,7 @@ class Bench:
     gpu: Gpu | None = None
     peak: Peak | None = None
     l2_bytes: int = 0
+    energy: bool = False
     begin: Callable[[str, float, str], None] = lambda phase, limit, implementation: None
     seconds: dict[str, float] = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""One case of one operator, whole: prepare, judge, count calls, time, weigh memory, judge again.
+"""One case of one operator, whole: prepare, judge, count calls, time, judge again, weigh memory, meter energy.
 
 All implementations of the case are prepared on the same tensors and timed in the same rounds, so that every ratio
 between them is paired.
@@ -12,13 +12,16 @@ from typing import Any
 
 import torch
 
+from groundspeed.analysis.stats import median
 from groundspeed.measure import calls, inputs, referee
 from groundspeed.measure.bench import PHASE_LIMITS, Bench, Fault, fault_row
 from groundspeed.measure.contender import Contender, Prepared
+from groundspeed.measure.energy import NoEnergy, measure_energy
 from groundspeed.measure.gpu_state import THERMAL, Reading, summary
 from groundspeed.measure.judging import Judged, disturbed, judge_again, judge_case
 from groundspeed.measure.referee.witness import Witnesses
 from groundspeed.measure.sampling import Rounds, sample
+from groundspeed.measure.timers.base import sample_remarks
 from groundspeed.operator import Case, Operator
 from groundspeed.records import Accuracy, Clocks, Measurement
 
@@ -40,15 +43,19 @@ def measure_case(
     timed = _time(bench, ready, faults, _watchable(bench, verdict)) if ready else None
     if timed is not None:
         faults |= _after_timing(bench, verdict, timed)
-    peaks = {prepared.contender.name: _peak_memory(bench, prepared) for prepared in ready}
-    rows = dict.fromkeys(prepared.contender.name for prepared in ready)
+    names = [prepared.contender.name for prepared in ready]
+    taken = {
+        name: _Taken(_peak_memory(bench, prepared), *_energy(bench, prepared, timed, index))
+        for index, (name, prepared) in enumerate(zip(names, ready, strict=True))
+        if timed is not None and name not in faults
+    }
     for contender in contenders:
         name = contender.name
-        if timed is None or name not in rows or name in faults:
+        if timed is None or name not in taken:
             yield fault_row(name, case, digest, faults[name], contender.digest)
             continue
-        index = [prepared.contender.name for prepared in ready].index(name)
-        yield _row(bench, spec, case, digest, ready[index], verdict.accuracy[name], timed, index, peaks[name])
+        index = names.index(name)
+        yield _row(bench, spec, case, digest, ready[index], verdict.accuracy[name], timed, index, taken[name])
 
 
 class Disturbed(Exception):
@@ -79,6 +86,21 @@ class _Timed:
     rounds: Rounds
     calls: list[list[tuple[float, float]]]
     clocks: Clocks | None
+    timer: str
+    remarks: tuple[str, ...]
+
+    def host_ns(self, index: int) -> float:
+        """The host's median time to issue a call."""
+        return median([host for _, host in self.calls[index]])
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """What one call takes of the device besides time."""
+
+    peak_bytes: int
+    energy_nj: float | None
+    energy_remark: str
 
 
 def _time(bench: Bench, ready: list[Prepared], faults: dict[str, Fault], watch: bool) -> _Timed:
@@ -97,16 +119,17 @@ def _time(bench: Bench, ready: list[Prepared], faults: dict[str, Fault], watch: 
         with bench.phase("calls"):
             calls.call_samples(bare, 1, bench.device)
             called = calls.call_samples(called_runs, _CALL_ROUNDS, bench.device, _CALL_SECONDS * len(bare))
-        host = [sorted(host for _, host in one)[len(one) // 2] for one in called]
+        host = [median([host for _, host in one]) for one in called]
         with bench.phase("time"):
             beat = lambda: bench.begin("time", PHASE_LIMITS["time"], "")  # noqa: E731
-            rounds = sample(bench.timer, timed_runs, host, bench.budget, throttled, beat)
+            fitted = bench.timer.fit({prepared.contender.name: prepared.run for prepared in ready})
+            rounds = sample(fitted.timer, timed_runs, host, bench.budget, throttled, beat)
     if compile_count() != compiled:
         for prepared in ready:
             if prepared.contender.implementation.backend == "torch":
                 faults[prepared.contender.name] = Fault("error", "torch.compile compiled inside the timed region")
     outputs = [one + other for one, other in zip(timed_runs.kept, called_runs.kept, strict=True)]
-    return _Timed(outputs, rounds, called, summary(readings))
+    return _Timed(outputs, rounds, called, summary(readings), fitted.timer.name, fitted.remarks)
 
 
 def compile_count() -> int:
@@ -124,6 +147,22 @@ def _peak_memory(bench: Bench, prepared: Prepared) -> int:
         return calls.peak_memory(prepared.run, bench.device)
 
 
+def _energy(bench: Bench, prepared: Prepared, timed: _Timed, index: int) -> tuple[float | None, str]:
+    """Nanojoules of a call and how they were measured, or None and why not."""
+    if not bench.energy:
+        return None, ""
+    meter = bench.gpu.energy_meter() if bench.gpu is not None else None
+    if meter is None:
+        return None, "energy: NVML has no energy counter of this GPU"
+    hot = median([one.hot for one in timed.rounds.samples[index]])
+    with bench.phase("energy", prepared.contender.name), calls.quiet():
+        try:
+            found = measure_energy(prepared.run, meter, hot, timed.host_ns(index))
+        except NoEnergy as reason:
+            return None, f"energy: {reason}"
+    return found.nanojoules, str(found)
+
+
 def _row(
     bench: Bench,
     spec: Operator,
@@ -133,7 +172,7 @@ def _row(
     found: Accuracy,
     timed: _Timed,
     index: int,
-    peak_bytes: int,
+    taken: _Taken,
 ) -> Measurement:
     samples = timed.rounds.samples[index]
     contender = prepared.contender
@@ -150,7 +189,7 @@ def _row(
         case_digest=digest,
         implementation_digest=contender.digest,
         unstable=timed.rounds.unstable[index],
-        timer=bench.timer.name,
+        timer=timed.timer,
         samples={
             "device_cold": [one.cold for one in samples],
             "device_hot": [one.hot for one in samples],
@@ -160,7 +199,8 @@ def _row(
         kernels=list(kernels),
         prepare_ns=prepared.prepare_ns,
         first_run_ns=prepared.first_run_ns,
-        peak_memory_bytes=peak_bytes,
+        peak_memory_bytes=taken.peak_bytes,
+        energy_nj=taken.energy_nj,
         accuracy=found,
         flops=spec.flop_count(case),
         bytes_read=traffic.read,
@@ -169,8 +209,14 @@ def _row(
         resources=list(contender.opened.resources()),
         tuned=contender.opened.tuned(),
         clocks=timed.clocks,
-        notes=[f"{timed.rounds.retaken} rounds throttled and taken again"] if timed.rounds.retaken else [],
+        notes=_notes(timed, index, taken),
     )
+
+
+def _notes(timed: _Timed, index: int, taken: _Taken) -> list[str]:
+    retaken = f"{timed.rounds.retaken} rounds throttled and taken again" if timed.rounds.retaken else ""
+    said = (retaken, *timed.remarks, *sample_remarks(timed.rounds.samples[index]), taken.energy_remark)
+    return [one for one in said if one]
 
 
 def _foreign_kernel(contender: Contender, kernels: Sequence[str]) -> Fault | None:

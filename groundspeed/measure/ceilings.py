@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import torch
 
-from groundspeed.measure.timers.cupti import record
+from groundspeed.measure.timers.base import Timer
 from groundspeed.measure.timers.probes import read
 from groundspeed.records import Ceilings
 
@@ -15,35 +15,33 @@ _REPEATS = 7
 _MATMUL = 8192
 
 
-def measure_ceilings(dtypes: tuple[str, ...], matmul: bool) -> Ceilings:
+def measure_ceilings(dtypes: tuple[str, ...], matmul: bool, timer: Timer) -> Ceilings:
     """Copy, read and write rates of device memory in bytes/s and, where asked, the matmul rate by dtype in FLOP/s."""
-    ceilings = Ceilings(**_memory_rates(), matmul={dtype: _matmul_rate(dtype) for dtype in dtypes} if matmul else {})
+    rates = {dtype: _matmul_rate(dtype, timer) for dtype in dtypes} if matmul else {}
+    ceilings = Ceilings(**_memory_rates(timer), matmul=rates)
     torch.cuda.empty_cache()
     return ceilings
 
 
-def _memory_rates() -> dict[str, float]:
+def _memory_rates(timer: Timer) -> dict[str, float]:
     source = torch.zeros(_BYTES // 4, dtype=torch.int32, device="cuda")
     target = torch.empty_like(source)
     sink = torch.zeros(1, dtype=torch.int32, device="cuda")
     return {
-        "copy": 2 * _BYTES / _seconds(lambda: target.copy_(source)),
-        "read": _BYTES / _seconds(lambda: read(source, sink)),
-        "write": _BYTES / _seconds(lambda: target.fill_(1)),
+        "copy": 2 * _BYTES / _seconds(lambda: target.copy_(source), timer),
+        "read": _BYTES / _seconds(lambda: read(source, sink), timer),
+        "write": _BYTES / _seconds(lambda: target.fill_(1), timer),
     }
 
 
-def _matmul_rate(dtype: str) -> float:
+def _matmul_rate(dtype: str, timer: Timer) -> float:
     # Random values: on zeros the same product draws less power and runs some 13 % faster.
     left, right = (torch.randn(_MATMUL, _MATMUL, device="cuda").to(getattr(torch, dtype)) for _ in range(2))
-    return 2 * float(_MATMUL) ** 3 / _seconds(lambda: left @ right)
+    return 2 * float(_MATMUL) ** 3 / _seconds(lambda: left @ right, timer)
 
 
-def _seconds(call: Callable[[], object]) -> float:
+def _seconds(call: Callable[[], object], timer: Timer) -> float:
     """The shortest span of all kernels of one call: a ceiling is what the device can do, not what it mostly does."""
     call()
-    times = []
-    for _ in range(_REPEATS):
-        spans = record(call)
-        times.append(max(span.end for span in spans) - min(span.start for span in spans))
-    return min(times) * 1e-9
+    spans = [timer.once(call).hot for _ in range(_REPEATS)]
+    return min(span for span in spans if span > 0) * 1e-9  # none is 0 but one whose record was lost

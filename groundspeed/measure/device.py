@@ -13,6 +13,7 @@ from groundspeed.measure.datasheet import peak
 from groundspeed.measure.environment import gpu_handle
 from groundspeed.measure.protocol import Job
 from groundspeed.measure.sampling import Budget, exactly
+from groundspeed.measure.timers.base import Timer
 from groundspeed.operator import Operator
 from groundspeed.records import Ceilings
 
@@ -21,31 +22,45 @@ def make_bench(job: Job, begin: Callable[[str, float, str], None]) -> Bench:
     """The bench of a job. Raises UserError where a time would be that of Triton's interpreter."""
     if interpreting() and not job.check_only:
         raise UserError("TRITON_INTERPRET is set: an interpreted kernel is never timed; unset it and run again")
+    timer = make_timer(job.device, job.timer, job.check_only)
     if job.device != "cuda":
-        from groundspeed.measure.timers.clock import ClockTimer
-
         # A shared CPU does not settle to half a per cent: there the budget ends the rounds, and the row says so.
         budget = exactly(job.rounds) if job.rounds else Budget(seconds=job.seconds, width=0.02, settle_rounds=2)
-        return Bench("cpu", ClockTimer(), budget, seed=job.seed, begin=begin)
-    from groundspeed.measure.timers.cupti import CuptiTimer
-
+        return Bench("cpu", timer, budget, seed=job.seed, begin=begin)
     properties = torch.cuda.get_device_properties(torch.cuda.current_device())
     return Bench(
         "cuda",
-        CuptiTimer(torch.device("cuda", torch.cuda.current_device())),
+        timer,
         exactly(job.rounds) if job.rounds else Budget(seconds=job.seconds),
         seed=job.seed,
         gpu=gpu_handle("cuda"),
         peak=peak(properties.name),
         l2_bytes=properties.L2_cache_size,
+        energy=job.energy,
         begin=begin,
     )
 
 
-def session_ceilings(job: Job, spec: Operator) -> Ceilings | None:
+def make_timer(device: str, asked: str = "", idle: bool = False) -> Timer:
+    """A device's timer. ``asked`` is one of selection.TIMERS or empty; one that stays ``idle`` is not tried out."""
+    if device != "cuda":
+        from groundspeed.measure.timers.clock import ClockTimer
+
+        return ClockTimer()
+    gpu = torch.device("cuda", torch.cuda.current_device())
+    if idle:
+        from groundspeed.measure.timers.cupti import CuptiTimer
+
+        return CuptiTimer(gpu)
+    from groundspeed.measure.timers.choice import gpu_timer
+
+    return gpu_timer(asked, gpu)
+
+
+def session_ceilings(job: Job, spec: Operator, timer: Timer) -> Ceilings | None:
     """Measured on a GPU when something is to be timed there, and no other side of a comparison is the measure."""
     if job.device != "cuda" or job.check_only or job.sides:
         return None
     from groundspeed.measure.ceilings import measure_ceilings
 
-    return measure_ceilings(spec.dtypes, spec.bound == "compute")
+    return measure_ceilings(spec.dtypes, spec.bound == "compute", timer)

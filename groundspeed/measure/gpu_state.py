@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,6 +69,16 @@ class Gpu:
     def energy_mj(self) -> int:
         """Millijoules since the driver was loaded."""
         return int(self._nvml.nvmlDeviceGetTotalEnergyConsumption(self._handle))
+
+    def energy_meter(self) -> Callable[[], int] | None:
+        """What reads millijoules since the driver was loaded; None where the GPU has no such counter."""
+        try:
+            self.energy_mj()
+        except Exception as error:
+            if type(error).__name__ == "NVMLError_NotSupported":
+                return None
+            raise
+        return self.energy_mj
 
     def power_cap_w(self) -> float:
         return float(self._nvml.nvmlDeviceGetEnforcedPowerLimit(self._handle)) / 1000

@@ -18,6 +18,7 @@ from groundspeed.measure.protocol import Job, Side
 from groundspeed.measure.supervisor import Outcome, supervise
 from groundspeed.operator import Case
 from groundspeed.records import Measurement
+from groundspeed.selection import chosen_timer
 
 _AHEAD = 2  # workers waiting: each holds a few hundred MB of host memory and, until its job, nothing of the GPU's
 
@@ -65,6 +66,7 @@ def _job(request: PairRequest, process: int) -> Job:
             for dtype, tolerance in pair.tolerance.items()
         },
         seed=request.seed + process,
+        timer=chosen_timer(),
     )
 
 

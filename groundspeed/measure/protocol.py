@@ -47,6 +47,10 @@ class Job(msgspec.Struct, frozen=True):
         Seconds a phase may be silent before it counts as hung, by its name, in place of the worker's own.
     seconds
         Wall time of timed rounds allowed for each implementation of a case.
+    timer
+        One of selection.TIMERS, or empty for the device's usual one.
+    energy
+        Measure what a call takes of it, after everything else.
     """
 
     operator: str
@@ -64,6 +68,8 @@ class Job(msgspec.Struct, frozen=True):
     limits: dict[str, float] = {}
     seconds: float = 0.4
     seed: int = 0
+    timer: str = ""
+    energy: bool = False
 
     def case_list(self) -> list[Case]:
         return [Case(dtype, tuple((name, value) for name, value in shape)) for dtype, shape in self.cases]

@@ -95,7 +95,7 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
     seconds["start"] = perf_counter() - began
 
     start = perf_counter()
-    ceilings = session_ceilings(job, spec)
+    ceilings = session_ceilings(job, spec, bench.timer)
     channel.send(Ready(describe(job.device), ceilings))
     seconds["ceilings"] = perf_counter() - start
 

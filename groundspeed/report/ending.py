@@ -24,6 +24,7 @@ _WORDS = {
     "load": "building and loading",
     "start": "starting workers",
     "ceilings": "ceilings",
+    "energy": "metering energy",
 }
 
 
@@ -51,7 +52,8 @@ def time_split(records: Sequence[Record], style: Style) -> list[str]:
     timed = sum(entry.status == "ok" for record in records for entry in record.measurements)
     if timed:
         each = (total - sum(phases.get(name, 0.0) for name in _ONCE)) / timed
-        lines.append(f"         {significant(each)} s for each of {timed} measurements, building and preparing apart")
+        apart = "building, preparing and energy apart" if "energy" in phases else "building and preparing apart"
+        lines.append(f"         {significant(each)} s for each of {timed} measurements, {apart}")
     return lines
 
 

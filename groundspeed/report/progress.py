@@ -20,6 +20,7 @@ _WORDS = {
     "check": "checking",
     "calls": "timing calls",
     "time": "timing",
+    "energy": "metering energy",
     "memory": "weighing memory",
 }
 _BAR = 20

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 _TIME = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+_ENERGY = ((1e9, "J"), (1e6, "mJ"), (1e3, "µJ"), (1.0, "nJ"))
 _DECIMAL = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _BINARY = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
 
@@ -22,6 +23,11 @@ def significant(value: float, digits: int = 3) -> str:
 def duration(nanoseconds: float) -> str:
     """A measured time: ``1.42 µs``, ``254 µs``, ``12.3 ms``."""
     return _scaled(nanoseconds, _TIME)
+
+
+def energy(nanojoules: float) -> str:
+    """``12.3 mJ``."""
+    return _scaled(nanojoules, _ENERGY)
 
 
 def clock(seconds: float) -> str:

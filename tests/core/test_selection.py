@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from groundspeed.errors import UserError
 from groundspeed.operator import DTYPES, TIERS
-from groundspeed.selection import VARIABLES, Selection
+from groundspeed.selection import TIMERS, VARIABLES, Selection, chosen_energy, chosen_timer
 from groundspeed.tree import Tree
 from tests.core.scratch import ADD, SPEC, make_tree
 
@@ -23,6 +23,8 @@ selections = st.builds(
     dtypes=st.lists(st.sampled_from(DTYPES), max_size=3).map(tuple),
     tier=st.sampled_from(TIERS),
     shapes=st.lists(st.lists(word, min_size=1, max_size=3).map(",".join), max_size=3).map(tuple),
+    timer=st.sampled_from(("", *TIMERS)),
+    energy=st.booleans(),
 )
 
 
@@ -104,3 +106,12 @@ def test_what_is_left_out_has_a_reason(tree):
 def test_a_broken_spec_is_not_the_selections_business(tree):
     Selection(shapes=("N=64",)).check(tree)
     Selection(operators=("broken",)).check(tree)
+
+
+def test_the_timer_and_energy_of_the_environment():
+    assert chosen_timer({}) == "" and chosen_timer({VARIABLES["timer"]: "graph"}) == "graph"
+    with pytest.raises(UserError, match="unknown timer 'event': expected cupti, events, graph; did you mean 'events'"):
+        chosen_timer({VARIABLES["timer"]: "event"})
+    assert [chosen_energy({VARIABLES["energy"]: value}) for value in ("", "0", "1")] == [False, False, True]
+    with pytest.raises(UserError, match="GROUNDSPEED_ENERGY is 'yes', expected 1"):
+        chosen_energy({VARIABLES["energy"]: "yes"})

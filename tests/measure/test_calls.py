@@ -137,7 +137,7 @@ def test_a_bench_of_the_cpu_uses_the_clock_and_no_ceilings(monkeypatch, tmp_path
     bench = make_bench(asked, lambda *phase: None)
     assert (bench.device, bench.timer.name, bench.gpu, bench.peak) == ("cpu", "clock", None, None)
     assert bench.budget.seconds == 0.125
-    assert session_ceilings(asked, Tree(tmp_path).spec("double")) is None
+    assert session_ceilings(asked, Tree(tmp_path).spec("double"), bench.timer) is None
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     with pytest.raises(UserError, match="TRITON_INTERPRET is set: an interpreted kernel is never timed"):
         make_bench(asked, lambda *phase: None)

@@ -111,6 +111,46 @@ def test_spans_of_overlapping_kernels_count_from_the_first_start_to_the_last_end
     assert cut(record) == [Sample(220.0, 100.0, ("a", "b", "c"))]
 
 
+# work on other streams
+
+
+def two_samples(*others: Span) -> list[Span]:
+    """Two trains in stream 7: spins of 100, flushes of 10, kernels of 20. The host's launches are counted by tens."""
+    names = [SPINS, FLUSH, "a", MARK, "a"] * 2
+    lengths = [100, 10, 20, 1, 20] * 2
+    spans, now = [], 0
+    for number, (name, duration) in enumerate(zip(names, lengths, strict=True)):
+        spans.append(Span(name, now, now + duration, 7, 10 * number))
+        now += duration + 1
+    return sorted([*spans, *others], key=lambda span: span.start)
+
+
+def test_work_on_another_stream_that_waits_its_turn_belongs_to_its_call():
+    first, second = cut(two_samples(Span("b", 115, 133, 13, 21)))
+    assert first == Sample(21.0, 20.0, ("a", "b")) and second == Sample(20.0, 20.0, ("a",))
+
+
+def test_work_that_waits_for_nothing_is_its_calls_all_the_same():
+    """It ran beside the spin, before the flush that its call came after."""
+    first, second = cut(two_samples(Span("b", 40, 60, 13, 21)))
+    assert first == Sample(112 + 20 - 40, 20.0, ("a", "b"), astray=111.0 - 40.0)
+    assert second == Sample(20.0, 20.0, ("a",))
+
+
+def test_work_that_nothing_waits_for_is_not_the_next_calls():
+    """It began in its call and ran on past the mark, and past the next sample's spin."""
+    first, second = cut(two_samples(Span("b", 120, 200, 13, 21), Span("c", 170, 300, 13, 41)))
+    assert first.cold == 200 - 112 and first.astray == 200 - 133 and first.kernels == ("a", "b")
+    assert first.hot == 300 - 135
+    assert second == Sample(20.0, 20.0, ("a",))
+
+
+def test_the_order_of_launches_is_asked_for_other_streams_alone():
+    """On the train's own stream the device's order is the host's, whatever the numbers say."""
+    plain = two_samples()
+    assert cut([Span(s.name, s.start, s.end, s.stream, 0) for s in plain]) == cut(plain)
+
+
 def test_an_empty_record_has_no_samples():
     assert cut([]) == []
 
@@ -154,7 +194,7 @@ def device(monkeypatch):
     pytest.importorskip("triton", reason="the probes are Triton kernels")
     import torch
 
-    from groundspeed.measure.timers import cupti
+    from groundspeed.measure.timers import behind, cupti
 
     track = Track()
     sessions: list[int] = []
@@ -172,7 +212,8 @@ def device(monkeypatch):
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     monkeypatch.setattr(cupti, "record", record)
     timer = object.__new__(cupti.CuptiTimer)
-    timer._cycles = 1e-3
+    timer._blocker = object.__new__(behind.Blocker)
+    timer._blocker._cycles = 1e-3
 
     class Probes:
         def __call__(self) -> None:
@@ -230,11 +271,13 @@ def test_only_device_work_is_a_span():
 
     cuda, cpu = torch.autograd.DeviceType.CUDA, torch.autograd.DeviceType.CPU
 
-    def event(name, start, duration, device=cuda, annotation=False):
+    def event(name, start, duration, device=cuda, annotation=False, stream=7, launch=3):
         return SimpleNamespace(
             name=lambda: name,
             start_ns=lambda: start,
             duration_ns=lambda: duration,
+            device_resource_id=lambda: stream,
+            correlation_id=lambda: launch,
             device_type=lambda: device,
             is_user_annotation=lambda: annotation,
         )
@@ -243,8 +286,13 @@ def test_only_device_work_is_a_span():
         event("late", 50, 10),
         event("aten::relu", 1, 5, cpu),
         event("Stream Sync", 3, 9),
+        event("Stream Wait Event", 4, 9),
         event("ProfilerStep", 2, 80, annotation=True),
         event("early", 10, 20),
-        event("early and short", 10, 5),
+        event("early and short", 10, 5, stream=13, launch=9),
     ]
-    assert _spans(events) == [Span("early and short", 10, 15), Span("early", 10, 30), Span("late", 50, 60)]
+    assert _spans(events) == [
+        Span("early and short", 10, 15, 13, 9),
+        Span("early", 10, 30, 7, 3),
+        Span("late", 50, 60, 7, 3),
+    ]

@@ -7,34 +7,58 @@ span of several kernels holds no wait for the host.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch.autograd import profiler
 
-from groundspeed.measure.timers.base import Run, Sample
+from groundspeed.measure.timers.base import Fitted, Run, Sample
+from groundspeed.measure.timers.behind import PRELUDE_NS, Blocker
 from groundspeed.measure.timers.probes import Flush
-from groundspeed.measure.timers.train import Span, TimerError, arrange, cut
+from groundspeed.measure.timers.train import FLUSH, MARK, SPIN, Span, TimerError, arrange, cut, length
 
 _ISSUE_NS = 60_000  # the host's time for flush, mark and the profiler's own callbacks, generously
 _SLACK = 2.0  # CUPTI's callbacks slow every launch
 _MAX_SPIN_NS = 3_000_000
-# Before a round's first train. Behind a synchronise the host has no lead yet: without this the first call of a round
-# read 8 % more (eager matmul bf16 4096³, whose memset and product were pulled apart: 189 µs for 175).
-_PRELUDE_NS = 400_000
 _PER_SESSION = 1500  # samples recorded at once: CUPTI drops records when its buffers overflow
+_NO_WORK = (" Sync", "Stream Wait Event")  # names of the host's waits among the device's events
 
 
 class CuptiTimer:
     """Spans of kernels by CUPTI. One per process: the first use costs seconds, the others milliseconds."""
 
     name = "cupti"
+    sees_kernels = True
 
-    def __init__(self, device: torch.device) -> None:
-        self._flush = Flush(device)
-        # Cycles of torch.cuda._sleep a nanosecond; it counts SM clocks, so the highest clock bounds the wait below.
-        self._cycles = torch.cuda.get_device_properties(device).clock_rate * 1e-6
+    def __init__(self, device: torch.device, flush: Flush | None = None) -> None:
+        self._flush = flush or Flush(device)
+        self._blocker = Blocker(device)
+
+    def fault(self) -> str | None:
+        """Why CUPTI does not record here (another profiler has it, or the driver refuses), or None."""
+
+        def issue() -> None:
+            self._blocker.block(0)
+            self._flush()
+            self._flush.mark()
+
+        seen: list[Span] = []
+        for _ in range(2):  # it drops records now and then
+            try:
+                seen = record(issue)
+            except RuntimeError as error:
+                return str(error).strip().splitlines()[0][:200]
+            if all(any(name in span.name for span in seen) for name in (SPIN, FLUSH, MARK)):
+                return None
+        return f"it recorded {len(seen)} of 3 kernels"
+
+    def fit(self, runs: Mapping[str, Run]) -> Fitted:
+        return Fitted(self)
+
+    def once(self, call: Run) -> Sample:
+        spans = record(call)
+        return Sample(length(spans), length(spans), tuple(span.name for span in spans))
 
     def collect(
         self, runs: Sequence[Run], orders: Sequence[Sequence[int]], host_ns: Sequence[float]
@@ -52,16 +76,15 @@ class CuptiTimer:
     def _session(
         self, runs: Sequence[Run], orders: Sequence[Sequence[int]], host_ns: Sequence[float]
     ) -> list[list[Sample]]:
-        cycles = [int(self._cycles * min(_MAX_SPIN_NS, _ISSUE_NS + 2 * _SLACK * host)) for host in host_ns]
-        return arrange(cut(record(lambda: self._issue(runs, orders, cycles))), orders)
+        spins = [min(_MAX_SPIN_NS, _ISSUE_NS + 2 * _SLACK * host) for host in host_ns]
+        return arrange(cut(record(lambda: self._issue(runs, orders, spins))), orders)
 
-    def _issue(self, runs: Sequence[Run], orders: Sequence[Sequence[int]], cycles: Sequence[int]) -> None:
-        prelude = int(self._cycles * _PRELUDE_NS)
+    def _issue(self, runs: Sequence[Run], orders: Sequence[Sequence[int]], spins: Sequence[float]) -> None:
         for order in orders:
-            torch.cuda._sleep(prelude)
+            self._blocker.block(PRELUDE_NS)
             for index in order:
                 run = runs[index]
-                torch.cuda._sleep(cycles[index])
+                self._blocker.block(spins[index])
                 self._flush()
                 run()
                 self._flush.mark()
@@ -70,7 +93,7 @@ class CuptiTimer:
             torch.cuda.synchronize()
 
 
-def record(issue: Any) -> list[Span]:
+def record(issue: Callable[[], object]) -> list[Span]:
     """Run something and return what the device did meanwhile, in the order it began."""
     torch.cuda.synchronize()
     with profiler.profile(use_cpu=False, use_device="cuda", use_kineto=True) as session:
@@ -82,8 +105,14 @@ def record(issue: Any) -> list[Span]:
 def _spans(events: Iterable[Any]) -> list[Span]:
     cuda = torch.autograd.DeviceType.CUDA
     found = [
-        Span(event.name(), event.start_ns(), event.start_ns() + event.duration_ns())
+        Span(
+            event.name(),
+            event.start_ns(),
+            event.start_ns() + event.duration_ns(),
+            event.device_resource_id(),
+            event.correlation_id(),
+        )
         for event in events
-        if event.device_type() == cuda and not event.name().endswith(" Sync") and not event.is_user_annotation()
+        if event.device_type() == cuda and not event.name().endswith(_NO_WORK) and not event.is_user_annotation()
     ]
     return sorted(found, key=lambda span: (span.start, span.end))

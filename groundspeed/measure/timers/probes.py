@@ -5,6 +5,7 @@ They are Triton kernels because every CUDA build of torch brings Triton, and non
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 import torch
@@ -50,6 +51,28 @@ class Flush:
 
     def mark(self) -> None:
         groundspeed_mark[(1,)](self._sink, num_warps=1)
+
+
+class MemsetFlush(Flush):
+    """Empties the L2 by a memset of its size, as NVBench does, to show what that changes; nothing is judged by it.
+
+    A read of one block follows the memset: the name by which a record shows where a flush ended.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        super().__init__(device)
+        self._source = self._source[:_BLOCK].clone()
+        l2 = torch.cuda.get_device_properties(device).L2_cache_size
+        self._target = torch.empty(l2, dtype=torch.uint8, device=device)
+        self._memset = ctypes.CDLL("libcuda.so.1").cuMemsetD8Async  # torch's own zero_() is a kernel
+        self._memset.argtypes = (ctypes.c_uint64, ctypes.c_ubyte, ctypes.c_size_t, ctypes.c_void_p)
+
+    def __call__(self) -> None:
+        stream = torch.cuda.current_stream().cuda_stream
+        status = self._memset(self._target.data_ptr(), 0, self._target.numel(), stream)
+        if status != 0:
+            raise RuntimeError(f"cuMemsetD8Async returned {status}")
+        super().__call__()
 
 
 def read(source: Any, sink: Any) -> None:

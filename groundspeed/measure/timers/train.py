@@ -4,12 +4,18 @@
 
 Spin, flush and mark are told from the work by their names. A record that lost one of them would time two calls as
 one, so it is refused.
+
+What a call puts on other streams belongs to the call that launched it, whenever the device ran it: a kernel that waits
+for nothing runs beside the spin, long before its call's turn, and one that nothing waits for runs on past the mark.
+The order of the host's launches (CUPTI's correlation ids) tells whose it is.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from groundspeed.measure.timers.base import Sample
 
@@ -23,24 +29,36 @@ class TimerError(Exception):
 
 @dataclass(frozen=True)
 class Span:
-    """One kernel, copy or set on the device, in nanoseconds of the record's clock."""
+    """One kernel, copy or set on the device, in nanoseconds of the record's clock.
+
+    launch
+        Grows with the order in which the host launched.
+    """
 
     name: str
     start: int
     end: int
+    stream: int = 0
+    launch: int = 0
 
 
 @dataclass
 class _Train:
-    """A sample whose flush has been seen."""
+    """A sample whose flush has been seen; ``mark`` is None until the mark."""
 
+    flush: Span
+    mark: Span | None = None
     cold: list[Span] = field(default_factory=list)
-    hot: list[Span] | None = None  # until the mark
+    hot: list[Span] = field(default_factory=list)
 
     def sample(self) -> Sample:
-        if self.hot is None:
+        if self.mark is None:
             raise TimerError("a sample without a mark between its calls: the record is incomplete")
-        return Sample(length(self.cold), length(self.hot), tuple(span.name for span in self.cold))
+        elsewhere = [span for span in self.cold if span.stream != self.flush.stream]
+        early = max((self.flush.end - span.start for span in elsewhere), default=0)
+        late = max((span.end - self.mark.start for span in elsewhere), default=0)
+        names = tuple(span.name for span in self.cold)
+        return Sample(length(self.cold), length(self.hot), names, float(max(early, late, 0)))
 
 
 def cut(spans: Iterable[Span]) -> list[Sample]:
@@ -50,7 +68,7 @@ def cut(spans: Iterable[Span]) -> list[Sample]:
     """
     found: list[Sample] = []
     train: _Train | None = None
-    for span in spans:
+    for span in _as_launched(spans):
         if SPIN in span.name:
             if train is not None:
                 found.append(train.sample())
@@ -58,16 +76,34 @@ def cut(spans: Iterable[Span]) -> list[Sample]:
         elif span.name.startswith(FLUSH):
             if train is not None:
                 raise TimerError("a flush follows a sample without a spin: the record is incomplete")
-            train = _Train()
+            train = _Train(span)
         elif span.name.startswith(MARK):
-            if train is None or train.hot is not None:
+            if train is None or train.mark is not None:
                 raise TimerError("a mark without a flush before it: the record is incomplete")
-            train.hot = []
+            train.mark = span
         elif train is not None:
-            (train.cold if train.hot is None else train.hot).append(span)
+            (train.cold if train.mark is None else train.hot).append(span)
     if train is not None:
         found.append(train.sample())
     return found
+
+
+def _as_launched(spans: Iterable[Span]) -> list[Span]:
+    """The train's own stream in the order it ran, and what ran on others behind what was launched just before it."""
+    ordered = sorted(spans, key=lambda span: (span.start, span.end))
+    own = next((span.stream for span in ordered if span.name.startswith(FLUSH)), None)
+    trunk = [span for span in ordered if span.stream == own]
+    others = [span for span in ordered if span.stream != own]
+    if not trunk or not others:
+        return ordered
+    launches = list(accumulate((span.launch for span in trunk), max))
+    behind: dict[int, list[Span]] = {}
+    for span in others:
+        behind.setdefault(bisect_right(launches, span.launch), []).append(span)
+    merged = list(behind.get(0, ()))
+    for place, span in enumerate(trunk, start=1):
+        merged += [span, *behind.get(place, ())]
+    return merged
 
 
 def arrange(samples: Sequence[Sample], orders: Sequence[Sequence[int]]) -> list[list[Sample]]:
