@@ -9,10 +9,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from groundspeed.kernel_names import qualified_name
 from groundspeed.measure.referee import foreign_kernel, impossible
 from groundspeed.measure.referee.bits import dense, overlap, reach
 from groundspeed.measure.referee.errors import Errors
-from groundspeed.measure.referee.kernels import qualified_name
 from groundspeed.measure.referee.memory import growing
 from groundspeed.operator import Tolerance
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
+from groundspeed.kernel_names import qualified_name
+
 _DRIVER = ("Memcpy", "Memset")  # copies and fills by the driver are nobody's kernel
 _TORCH = ("at::", "c10::", "at_cuda_detail::")  # no implementation can compile one of these
 
@@ -23,20 +25,3 @@ def foreign_kernel(launched: Iterable[str], own: Collection[str]) -> str:
         if qualified.startswith(_TORCH) or bare not in own:
             return kernel
     return ""
-
-
-def qualified_name(demangled: str) -> str:
-    """``void (anonymous namespace)::relu<float>(float*)`` → ``relu``; other namespaces stay: ``at::native::fill``."""
-    text = re.sub(r"\(anonymous namespace\)|<unnamed>|\{anonymous\}", "", demangled.strip())
-    text = text.removeprefix("void ").strip()
-    depth = 0
-    kept = []
-    for character in text:
-        if character == "(" and depth == 0:
-            break
-        depth += character == "<"
-        if depth == 0:
-            kept.append(character)
-        depth -= character == ">"
-    name = "".join(kept).strip()
-    return name.rsplit(" ", 1)[-1].removeprefix("::")

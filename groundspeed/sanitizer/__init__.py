@@ -1,0 +1,1 @@
+"""Implementations under NVIDIA's compute-sanitizer: memory errors, races, uninitialised reads, wrong barriers."""

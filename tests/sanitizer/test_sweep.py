@@ -1,0 +1,133 @@
+"""What is run how often, and what is concluded from what the tool and the process say."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from groundspeed.report.style import PLAIN
+from groundspeed.sanitizer import sweep
+from groundspeed.sanitizer.log import Report, parse_log
+from groundspeed.sanitizer.protocol import Began, Declined, Finished, Raised, Ran, Request
+from groundspeed.sanitizer.report import summary_line, verdict_lines
+from groundspeed.sanitizer.sweep import Finding, Verdict, examine, exit_status
+from groundspeed.sanitizer.tool import Watched
+from groundspeed.tree import Tree
+from tests.cli import toy_project
+from tests.sanitizer import logs
+
+CU = "// Adds x to itself.\n"
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    root = toy_project.make(tmp_path_factory.mktemp("toy") / "p", double={})
+    (root / "impls" / "double" / "cuda_add.cu").write_text(CU)
+    return Tree(root / "impls")
+
+
+class Script:
+    """Stands for the tool: answers by the labels of the cases that it is asked to run."""
+
+    def __init__(self, whole: Watched, alone: dict[str, str] | None = None) -> None:
+        self.whole, self.alone, self.asked = whole, alone or {}, list[tuple[str, ...]]()
+
+    def __call__(self, request: Request) -> Watched:
+        labels = tuple(case.label for case in request.case_list())
+        self.asked.append(labels)
+        if len(labels) > 1:
+            return self.whole
+        (label,) = labels
+        return Watched(parse_log(self.alone.get(label, logs.CLEAN)), (Began(label), Ran(label), Finished()))
+
+
+def ended(*events, log: str = logs.CLEAN, ended: str = "") -> Watched:
+    return Watched(parse_log(log), events, ended)
+
+
+def verdict_of(tree: Tree, script: Script, check: str = "memcheck", pool=None) -> Verdict:
+    one = tree.implementation("double", "cuda_add")
+    return examine(tree, tree.spec("double"), one, check, script, pool)
+
+
+BOTH = (Began("a"), Ran("a"), Began("b"), Ran("b"), Finished())
+
+
+def test_what_is_clean_runs_once_with_every_check_case(tree):
+    script = Script(ended(*BOTH))
+    found = verdict_of(tree, script)
+    assert found.state == "clean" and found.ran == ("a", "b") and found.findings == ()
+    assert [len(labels) for labels in script.asked] == [6]
+    assert exit_status([found]) == 0
+
+
+def test_what_is_not_clean_runs_again_case_by_case_to_name_them(tree):
+    other = logs.MEMCHECK.replace("past_end", "other").replace("39 errors", "2 errors")
+    alone = {"float32 N=12345": logs.MEMCHECK, "float16 N=12345": logs.MEMCHECK, "float16 N=1": other}
+    script = Script(ended(Began("float32 N=12345"), log=logs.MEMCHECK), alone)
+    with ThreadPoolExecutor(4) as pool:
+        found = verdict_of(tree, script, pool=pool)
+    assert sorted(len(labels) for labels in script.asked) == [1] * 6 + [6]
+    first, second = found.findings
+    assert first.report.place == "cuda_past_end.cu:21" and first.cases == ("float32 N=12345", "float16 N=12345")
+    assert second.report.kernel.startswith("void <unnamed>::other<float>") and second.cases == ("float16 N=1",)
+    assert (found.state, found.errors, found.warnings) == ("errors", 39 + 39 + 2, 0)
+    assert exit_status([found]) == 1
+
+
+def test_an_error_that_no_case_alone_brings_about_is_kept(tree):
+    found = verdict_of(tree, Script(ended(Began("x"), log=logs.MEMCHECK)))
+    assert [finding.cases for finding in found.findings] == [()] and found.errors == 39
+    assert "of no case alone" in "\n".join(verdict_lines(found, 20, PLAIN))
+
+
+@pytest.mark.parametrize(
+    ("seen", "state", "reason"),
+    [
+        (ended(Began("a"), ended="no end after 600 s"), "failed", "no end after 600 s, in a"),
+        (ended(Began("a"), Raised("a", "RuntimeError: rows: invalid argument")), "failed", "a: RuntimeError: rows"),
+        (ended(Raised("", "BuildError: x.cu: nvcc: error")), "failed", "loading: BuildError"),
+        (ended(Began("a"), log=logs.CRASHED), "failed", "the process ended early, in a"),
+        (ended(log=logs.CRASHED), "failed", "the process ended early, in loading"),
+        (ended(Began("a"), Declined("a", "no float16"), Finished()), "skipped", "no float16"),
+        (ended(Began("a"), Raised("a", "error 999"), log=logs.NOT_SUPPORTED), "unknown", "Error: Device not supported"),
+        (ended(*BOTH, log=logs.NOT_TRACKED), "unknown", "Internal Sanitizer Error"),
+        (ended(*BOTH, log=""), "unknown", "the tool wrote no summary"),
+    ],
+)
+def test_nothing_that_was_not_watched_to_its_end_is_clean(tree, seen: Watched, state: str, reason: str):
+    found = verdict_of(tree, Script(seen))
+    assert found.state == state and found.reason.startswith(reason)
+    assert exit_status([found]) == {"failed": 1, "unknown": 2, "skipped": 2}[state]
+    clean = verdict_of(tree, Script(ended(*BOTH)))
+    assert exit_status([found, clean]) == {"failed": 1, "unknown": 2, "skipped": 0}[state]
+
+
+def test_racecheck_leaves_out_what_is_over_its_limit(tree, monkeypatch):
+    monkeypatch.setattr(sweep, "RACECHECK_BYTES", 1000)
+    script = Script(ended(*BOTH, log=logs.CLEAN_RACECHECK))
+    found = verdict_of(tree, script, "racecheck")
+    assert found.state == "clean" and found.left_out == 2
+    assert [label for label in script.asked[0] if "12345" in label] == []
+    assert "2 over the limit" in verdict_lines(found, 20, PLAIN)[0]
+    assert len(Script(ended(*BOTH)).asked) == 0 and verdict_of(tree, Script(ended(*BOTH))).left_out == 0
+    monkeypatch.setattr(sweep, "RACECHECK_FLOPS", -1)
+    nothing = verdict_of(tree, Script(ended(*BOTH)), "racecheck")
+    assert (nothing.state, nothing.reason) == ("skipped", "every check case is over racecheck's limit")
+
+
+def test_lines_say_kernel_place_and_cases_in_80_columns(tree):
+    one = tree.implementation("double", "cuda_add")
+    report = Report("Invalid __global__ write of size 4 bytes", "void <unnamed>::rows<float, (int)4>(long)", "a.cu:7")
+    cases = tuple(f"bfloat16 M=17000,N=40,K={number}" for number in range(7))
+    found = Verdict(one, "errors", errors=3, warnings=1, findings=(Finding(report, cases), Finding(report, ())))
+    lines = verdict_lines(found, len(found.label), PLAIN)
+    assert lines[0] == "double/cuda_add  3 errors and 1 warning"
+    assert lines[1].strip() == "Invalid __global__ write of size 4 bytes"
+    assert lines[2].strip() == "in rows<float,4>, a.cu:7"
+    assert "and 3 more cases" in "".join(lines)
+    assert max(map(len, lines)) <= 80
+    assert summary_line([found], "memcheck", 95.0, PLAIN) == (
+        "memcheck: 1 implementation, 0 clean, 1 with errors; 1 min 35 s"
+    )
