@@ -1,0 +1,45 @@
+"""Where pages of profiles are kept, beside the records of the same machine.
+
+    results/<machine>/profiles/<operator>/<implementation>/<case>-<commit>-<tool>.md
+
+A page of the same case, commit and tool replaces the one before: it is a view for people, and no record.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+SUFFIX = ".md"
+
+
+def profile_path(
+    results: Path, machine: str, operator: str, implementation: str, case: str, commit: str, dirty: bool, tool: str
+) -> Path:
+    """``case`` is a label such as ``float16 M=4096,N=1024``; ``commit`` a full hash, empty outside git."""
+    state = (commit[:8] or "nocommit") + ("-dirty" if dirty else "")
+    name = f"{case.replace(' ', '-')}-{state}-{tool}{SUFFIX}"
+    return results / machine / "profiles" / operator / implementation / name
+
+
+def find_profiles(results: Path, machine: str, operator: str, implementation: str) -> list[Path]:
+    """Pages of an implementation, newest first."""
+    pages = (results / machine / "profiles" / operator / implementation).glob(f"*{SUFFIX}")
+    return sorted((page for page in pages if not page.name.startswith(".")), key=lambda p: (-p.stat().st_mtime, p.name))
+
+
+def write_profile(path: Path, text: str) -> None:
+    """Write a page so that a reader sees the old one or the new one. Raises OSError, and leaves nothing torn."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
