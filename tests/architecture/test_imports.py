@@ -20,6 +20,7 @@ FOUNDATION = (
     "groundspeed.records",
     "groundspeed.digest",
     "groundspeed.git",
+    "groundspeed.kernel_names",
 )
 TREE = ("groundspeed.tree", "groundspeed.selection", "groundspeed.project")
 HOST = ("groundspeed.machine", "groundspeed.nvml", "groundspeed.build")
@@ -32,6 +33,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "groundspeed.records": (),
     "groundspeed.digest": FOUNDATION,
     "groundspeed.git": (),
+    "groundspeed.kernel_names": (),
     "groundspeed.tree": (*FOUNDATION,),
     "groundspeed.selection": (*FOUNDATION, "groundspeed.tree"),
     "groundspeed.project": (*FOUNDATION, "groundspeed.tree"),
@@ -53,6 +55,8 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     ),
     "groundspeed.session": (*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.analysis"),
     "groundspeed.checks": (*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.analysis"),
+    "groundspeed.sanitizer": (*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.report"),
+    "groundspeed.profiling": (*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.analysis", "groundspeed.report"),
     "groundspeed.bridge": (*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.analysis"),
     "groundspeed.gate": (*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.analysis", "groundspeed.report"),
     "groundspeed.asv_inventory": (*FOUNDATION, *TREE),
@@ -88,6 +92,8 @@ NO_TORCH_MODULES = (
     "groundspeed.build",
     "groundspeed.asv_suite",
     "groundspeed.pytest_plugin",
+    "groundspeed.profiling.compose",
+    "groundspeed.sanitizer.report",
 )
 
 
