@@ -2,7 +2,7 @@
 
   groundspeed sanitize                           all cuda_* under memcheck
   groundspeed sanitize softmax --tool racecheck  one operator's
-  groundspeed sanitize relu/cuda_shared          one implementation, or a pattern
+  groundspeed sanitize relu/cuda_shared          one implementation, or pattern
 
 memcheck finds accesses out of bounds or misaligned, racecheck races in shared memory, initcheck reads of memory that
 nobody wrote, synccheck wrong barriers. docs/profiling.md says what each leaves out.
