@@ -4,6 +4,7 @@
 # make dash [PORT=8050]                              the dashboard
 # make gate [BASE=origin/main]                       judge the working tree against BASE
 # make soak-gate [RUNS=10]                           the gate on identical code, again and again: docs/gating.md
+# make gate-trials [ROUNDS=1] [BUDGET=9m]            plant slowdowns of known size, count which the gate finds
 # make table                                         the speedup table of the newest results again
 # make readme                                        write README's speed table anew from results/
 PYTHON ?= python3
@@ -13,13 +14,15 @@ ONLY ?=
 BASE ?= origin/main
 PORT ?= 8050
 RUNS ?= 10
+ROUNDS ?= 1
+BUDGET ?= 9m
 CUDA ?= cuda
 PYTEST_ARGS ?=
 
 # The environment's interpreter; $(1) are the extras to install. It is instant when nothing changed.
 environment = $(PYTHON) tools/environment.py --venv $(VENV) --cuda $(CUDA) --extras "$(1)"
 
-.PHONY: bench test gpu-test dash gate soak-gate table readme clean
+.PHONY: bench test gpu-test dash gate soak-gate gate-trials table readme clean
 
 bench:
 	@python=$$($(call environment,)) && $$python -m groundspeed run --tier $(TIER) $(if $(ONLY),--only $(ONLY))
@@ -38,6 +41,9 @@ gate:
 
 soak-gate:
 	@python=$$($(call environment,)) && $$python -m groundspeed.gate.soak --runs $(RUNS)
+
+gate-trials:
+	@python=$$($(call environment,)) && $$python -m groundspeed.gate.trials --rounds $(ROUNDS) --budget $(BUDGET)
 
 table:
 	@python=$$($(call environment,)) && $$python -m groundspeed table

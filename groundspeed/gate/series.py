@@ -158,7 +158,7 @@ def _medians(metric: Metric, outcomes: Outcomes) -> ProcessMedians:
 
 
 def _within_slack(metric: Metric, medians: ProcessMedians) -> bool:
-    return abs(median(medians.head - medians.base)) < metric.slack
+    return abs(float(np.median(medians.head - medians.base))) < metric.slack
 
 
 def _process_samples(metric: Metric, outcomes: Outcomes) -> list[ProcessSamples]:

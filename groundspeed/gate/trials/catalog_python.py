@@ -1,0 +1,170 @@
+"""Plants in ``.py`` files: Triton's kernels, the CUDA sources that CuPy compiles, PyTorch's calls."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from groundspeed.gate.trials.plant import (
+    C_WAIT,
+    TABLE,
+    TRITON_WAIT,
+    Edit,
+    Kind,
+    Plant,
+    cupy_table,
+    python_table,
+    sizes,
+)
+from groundspeed.operator import ITEMSIZE
+
+_TRITON = "import triton.language as tl\n"
+
+
+def _triton(operator: str, implementation: str, kind: Kind, *edits: Edit) -> Plant:
+    wait = TRITON_WAIT if kind is Kind.SPIN else ""
+    head = Edit(_TRITON, f"{_TRITON}\n{TABLE}\n{wait}")
+    return Plant(operator, implementation, f"{operator}/{implementation}.py", kind, python_table, (head, *edits))
+
+
+def _triton_rows(operator: str, implementation: str, parameters: str, kernels: int, arguments: str) -> Plant:
+    """A program a row, the first rows computed twice. ``arguments`` are what the launch hands over first."""
+    return _triton(
+        operator,
+        implementation,
+        Kind.AGAIN,
+        Edit(f"{parameters}, BLOCK: tl.constexpr):", f"{parameters}, rows, BLOCK: tl.constexpr):", kernels),
+        Edit(
+            "    row = tl.program_id(0).to(tl.int64)\n", "    row = (tl.program_id(0) % rows).to(tl.int64)\n", kernels
+        ),
+        Edit(f"kernel[(rows,)]({arguments}, BLOCK=", f"kernel[(rows + planted(x),)]({arguments}, rows, BLOCK="),
+    )
+
+
+def _triton_spin(
+    operator: str, implementation: str, signature: str, kernels: int, last: str, launch: str, block: str
+) -> Plant:
+    """A wait after the ``last`` lines of the kernel; its launch is ``launch``, and goes on with ``block``."""
+    return _triton(
+        operator,
+        implementation,
+        Kind.SPIN,
+        Edit(signature, signature.replace("BLOCK: tl.constexpr", "BLOCK: tl.constexpr, CYCLES: tl.constexpr"), kernels),
+        Edit(last, f"{last}    planted_wait(CYCLES)\n"),
+        Edit(f"{launch}{block}", f"{launch}, CYCLES=planted(x){block}"),
+    )
+
+
+def _cupy_spin(operator: str, kernel: str, last: str, place: str) -> Plant:
+    """A wait after the ``last`` lines of a kernel; ``place`` are the arguments of the table in it."""
+    begin = f"template <typename T>\n__global__ void {kernel}("
+    wait = f"  if (blockIdx.x == gridDim.x - 1) planted_wait(planted<T>({place}));\n"
+    edits = (Edit(begin, f"{TABLE}{C_WAIT}\n{begin}"), Edit(f"{last}}}\n", f"{last}{wait}}}\n"))
+    return Plant(operator, "cupy_raw", f"{operator}/cupy_raw.py", Kind.SPIN, cupy_table, edits)
+
+
+def _torch_call(operator: str, call: str, again: str, after: str) -> Plant:
+    """The same library call on the first rows before the whole one."""
+    return Plant(
+        operator,
+        "torch_eager",
+        f"{operator}/torch_eager.py",
+        Kind.CALL,
+        python_table,
+        (
+            Edit(after, f"{after}\n{TABLE}"),
+            Edit(f"        return {call}\n", f"        if few:\n            {again}\n        return {call}\n"),
+            Edit("    def run()", "    few = planted(x)\n\n    def run()"),
+        ),
+    )
+
+
+_RELU = replace(
+    _triton(
+        "relu",
+        "triton_block",
+        Kind.AGAIN,
+        Edit(
+            "    offsets = tl.program_id(0).to(tl.int64) * BLOCK",
+            "    program = tl.program_id(0)\n"
+            "    program = tl.where(program < tl.cdiv(N, BLOCK), program, program - tl.cdiv(N, BLOCK))\n"
+            "    offsets = program.to(tl.int64) * BLOCK",
+        ),
+        Edit(
+            "relu_block[(triton.cdiv(y.numel(), block),)]", "relu_block[(triton.cdiv(y.numel(), block) + planted(x),)]"
+        ),
+    ),
+    units=lambda case: -(-sizes(case)[0] * ITEMSIZE[case.dtype] // 4096),
+)
+
+PYTHON = (
+    _triton_rows(
+        "softmax",
+        "triton_row",
+        "(x, y, row_stride, column_stride, N",
+        2,
+        "x, y, x.stride(0), x.stride(1), length",
+    ),
+    _triton_rows(
+        "rms_norm",
+        "triton_row",
+        "(x, weight, y, row_stride, column_stride, N, epsilon",
+        2,
+        "x, weight, y, *x.stride(), length, EPSILON",
+    ),
+    _RELU,
+    _triton_spin(
+        "layer_norm",
+        "triton_row",
+        "N, epsilon, BLOCK: tl.constexpr):",
+        2,
+        "    result = deviations * scale * w + b\n"
+        "    tl.store(y + row * N + columns, result.to(y.dtype.element_ty), mask=inside)\n",
+        "length, EPSILON",
+        ", BLOCK=block,",
+    ),
+    _triton_spin(
+        "cross_entropy",
+        "triton_online",
+        "row_stride, column_stride, V, BLOCK: tl.constexpr):",
+        1,
+        "    tl.store(y + row, (row_maximum - logit + tl.log(row_total)).to(y.dtype.element_ty))\n",
+        "*x.stride(), length",
+        ", BLOCK=BLOCK,",
+    ),
+    _triton_spin(
+        "gelu",
+        "triton_block",
+        "(x_ptr, y_ptr, N, BLOCK: tl.constexpr):",
+        1,
+        "    tl.store(y_ptr + offsets, y.to(y_ptr.dtype.element_ty), mask=inside)\n",
+        "launch(gelu_block, x",
+        ")\n",
+    ),
+    _cupy_spin(
+        "softmax",
+        "softmax_rows",
+        "    put(y + blockIdx.x * length + i, __expf(as_float(row[i]) - row_maximum) / row_sum);\n  }\n",
+        "gridDim.x, length",
+    ),
+    _cupy_spin(
+        "layer_norm",
+        "layer_norm_rows",
+        "    put(y + i, (as_float(x[i]) - mean) * scale * as_float(weight[i]) + as_float(bias[i]));\n  }\n",
+        "gridDim.x, length",
+    ),
+    _cupy_spin(
+        "rms_norm",
+        "rms_norm_rows",
+        "put(y + i, as_float(x[i]) * scale * as_float(weight[i]));\n",
+        "gridDim.x, length",
+    ),
+    _cupy_spin(
+        "cross_entropy",
+        "cross_entropy_rows",
+        "put(y + blockIdx.x, whole - as_float(x[target[blockIdx.x]]) + logf(sum));\n",
+        "gridDim.x, length",
+    ),
+    _cupy_spin("row_sum", "row_sum_rows", "  if (threadIdx.x == 0) put(y + blockIdx.x, sum);\n", "gridDim.x, length"),
+    _cupy_spin("relu", "relu", "    y[i] = value < 0.0f ? T(0.0f) : x[i];\n  }\n", "size, 0"),
+    _torch_call("softmax", "torch.softmax(x, dim=-1)", "torch.softmax(x[:few], dim=-1)", "import torch\n\n\n"),
+)
