@@ -1,0 +1,20 @@
+"""The eager function through Inductor: cuDNN or one of its own templates convolves, one kernel does all the rest.
+
+Convolution 2n elements, the rest in one pass 3n (see torch_eager): 5n instead of 9n. Predicted: eager less four passes.
+"""
+
+import torch
+
+from .._torch.convolution import exact
+from .torch_eager import conv_bn_relu_add
+
+
+def prepare(x, filters, gamma, beta, mean, variance, residual):
+    compiled = torch.compile(conv_bn_relu_add, dynamic=False, fullgraph=True, mode="max-autotune-no-cudagraphs")
+
+    def run():
+        with exact(x.dtype):
+            return compiled(x, filters, gamma, beta, mean, variance, residual)
+
+    run()
+    return run

@@ -1,0 +1,27 @@
+"""Batch normalisation folded into the weights beforehand, leaving convolution with a bias, ReLU and addition.
+
+Two of nine passes over the result fall away: 7n elements move instead of 9n (see torch_eager). The scaled weights are
+rounded to the dtype once more. Predicted: the time of the two passes less.
+"""
+
+import torch
+from torch.nn import functional
+
+from .._torch.convolution import exact
+from .fold import scale_and_shift
+
+
+def folded(filters, gamma, beta, mean, variance):
+    """Weights and bias of a convolution that normalises as well, in the weights' dtype."""
+    scale, shift = scale_and_shift(gamma, beta, mean, variance)
+    return (filters.float() * scale[:, None, None, None]).to(filters.dtype), shift.to(filters.dtype)
+
+
+def prepare(x, filters, gamma, beta, mean, variance, residual):
+    scaled, bias = folded(filters, gamma, beta, mean, variance)
+
+    def run():
+        with exact(x.dtype):
+            return torch.relu_(functional.conv2d(x, scaled, bias, padding=1)).add_(residual)
+
+    return run
