@@ -6,6 +6,7 @@ compare with the oracle element by element and as a whole, so there both are lef
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import dataclass, replace
 
@@ -60,6 +61,11 @@ def zeroed_memory(sheet: Sheet):
     return filled_memory(sheet, 0, 0)
 
 
+def as_it_comes(sheet: Sheet):
+    """Memory is left to the allocator: what was freed keeps its values for a while."""
+    return contextlib.nullcontext()
+
+
 def patient_peek(out: torch.Tensor) -> torch.Tensor:
     torch.cuda.synchronize()
     return out.clone()
@@ -97,6 +103,7 @@ CHEATERS = (
     Cheater("double", "torch_scribbles", "inputs unchanged", without("inputs_unchanged")),
     Cheater("double", "torch_writes_behind", "bounds", without("fences_intact")),
     Cheater("double", "torch_writes_before", "bounds", without("fences_intact")),
+    Cheater("double", "torch_reads_freed", "tolerance", but(around=as_it_comes)),
     Cheater("double", "torch_recycles", "kept", without("kept", "later_calls")),
     Cheater("double", "torch_hoards", "growing memory", but(growth=lambda grown, size: None), case("float32", N=65536)),
     # wrong answers
@@ -117,6 +124,7 @@ CHEATERS = (
     Cheater(
         "matmul", "torch_half_sums", ("tolerance", "norm"), WRONG_ANSWER, case("float16", M=64, N=64, K=2048), FAULTY
     ),
+    Cheater("exponential", "torch_fast_exp", ("tolerance", "norm"), WRONG_ANSWER),
     Cheater("matmul_gelu", "torch_unmasked_store", "tolerance", WRONG_ANSWER, case("float32", M=17, N=19, K=23)),
     Cheater("swiglu", "torch_wrong_operand", "tolerance", WRONG_ANSWER, case("float32", M=7, K=24, N=20)),
     # what all implementations share
@@ -147,6 +155,16 @@ GPU_CHEATERS = (
         LARGE,
     ),
     Cheater("double", "triton_race", ("tolerance", "later calls"), without("tolerance", "norm", "later_calls"), LARGE),
+    Cheater("exponential", "triton_fast_exp", ("tolerance", "norm"), WRONG_ANSWER),
+    Cheater("exponential", "cuda_fast_math", ("tolerance", "norm"), WRONG_ANSWER),
+    Cheater(
+        "relu",
+        "cuda_no_tail",
+        UNWRITTEN,
+        without("finite", "tolerance", "norm", "later_calls"),
+        case("float32", N=12345),
+        FAULTY,
+    ),
     Cheater(
         "matmul", "torch_allow_tf32", ("tolerance", "norm"), WRONG_ANSWER, case("float32", M=128, N=128, K=128), FAULTY
     ),

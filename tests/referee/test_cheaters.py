@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from groundspeed.measure.referee import REFEREE, fences
+from groundspeed.operator import case
 from tests.referee.cheaters import CHEATERS, IN_ORDER, Cheater, N
-from tests.referee.court import GALLERY, judged, verdict, without
+from tests.referee.court import FAULTY, GALLERY, judged, verdict, without
 
 ALL = pytest.mark.parametrize("cheater", CHEATERS, ids=str)
 
@@ -36,7 +37,15 @@ def test_an_output_on_another_device_is_named():
     assert not verdict(GALLERY, "double", "torch_elsewhere", N, without("device")).startswith("device: ")
 
 
-def test_who_reads_past_an_input_finds_nan_there(monkeypatch):
-    assert verdict(GALLERY, "double", "torch_reads_behind", N).startswith("finite: 1 elements")
+READERS = (
+    (GALLERY, "double", "torch_reads_behind", N, 1),
+    (FAULTY, "normalize_color", "torch_four_loads", case("float32", N=1, H=5, W=7), 3),
+)
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader[2])
+def test_who_reads_past_an_input_finds_nan_there(reader, monkeypatch):
+    tree, operator, name, one, spoiled = reader
+    assert verdict(tree, operator, name, one).startswith(f"finite: {spoiled} elements")
     monkeypatch.setattr(fences, "_BYTE", 0)
-    assert verdict(GALLERY, "double", "torch_reads_behind", N) == ""
+    assert verdict(tree, operator, name, one) == ""

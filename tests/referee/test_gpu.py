@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from groundspeed.measure import case as case_module
 from groundspeed.measure.referee import REFEREE
 from groundspeed.operator import Case, case
 from tests.referee.cheaters import CHEATERS, GPU_CHEATERS, LARGE, Cheater, N
@@ -12,7 +13,8 @@ from tests.referee.court import GALLERY, IMPLS, judged, measured, timing_bench, 
 from tests.referee.test_honest import DOUBLES, cases
 
 pytestmark = pytest.mark.gpu
-ON_GPU = [cheater for cheater in CHEATERS if cheater.name != "torch_thread"]  # no thread: streams take its place
+# Of the CPU alone: a thread, whose place streams take, and freed memory of the host.
+ON_GPU = [cheater for cheater in CHEATERS if cheater.name not in ("torch_thread", "torch_reads_freed")]
 
 
 @pytest.mark.parametrize("cheater", [*ON_GPU, *GPU_CHEATERS], ids=str)
@@ -26,12 +28,16 @@ def test_passes_when_the_one_check_is_missing(cheater: Cheater):
     assert verdict(cheater.tree, cheater.operator, cheater.name, cheater.case, cheater.blind, "cuda") == ""
 
 
-def test_a_borrowed_kernel_under_a_triton_name():
-    names = ("torch_eager", "triton_borrowed", "triton_own")
+@pytest.mark.parametrize("name", ["triton_borrowed", "triton_decoy"])
+def test_a_borrowed_kernel_under_a_triton_name(name: str, monkeypatch):
+    names = ("torch_eager", name, "triton_own")
     rows = {row.implementation: row for row in measured(GALLERY, "double", names, LARGE, timing_bench("cuda"))}
-    assert rows["triton_borrowed"].failure == "incorrect"
-    assert rows["triton_borrowed"].reason.startswith("own kernel: launches void at::native::")
+    assert rows[name].failure == "incorrect"
+    assert rows[name].reason.startswith("own kernel: launches void at::native::")
     assert rows["torch_eager"].status == rows["triton_own"].status == "ok", rows
+    monkeypatch.setattr(case_module, "_foreign_kernel", lambda contender, kernels: None)
+    (unseen,) = measured(GALLERY, "double", (name,), LARGE, timing_bench("cuda"))
+    assert unseen.status == "ok", "it passes when nobody asks whose kernels ran"
 
 
 @pytest.mark.parametrize("name", ["torch_tires", "torch_knows_the_timer"])
@@ -53,6 +59,11 @@ def test_no_implementation_of_a_real_operator_that_runs_here_is_accused(operator
         torch._dynamo.reset()
         found = judged(IMPLS, operator, names, one, device="cuda").faults
         assert not {name: fault for name, fault in found.items() if fault.failure}, one.label
+
+
+def test_the_same_kernel_without_fast_math_is_honest():
+    for one in GALLERY.spec("exponential").check_cases:
+        assert verdict(GALLERY, "exponential", "cuda_accurate", one, device="cuda") == ""
 
 
 def test_a_timed_run_of_honest_ones():

@@ -33,7 +33,7 @@ def test_two_outputs_in_a_tuple_a_list_or_with_names(one: Case):
     assert not judged(GALLERY, "largest", names, one).faults
 
 
-@pytest.mark.parametrize("operator", ["same", "loose", "negative", "frame", "swiglu", "matmul_gelu"])
+@pytest.mark.parametrize("operator", ["same", "loose", "negative", "frame", "swiglu", "matmul_gelu", "exponential"])
 def test_the_baseline_of_each_gallery_operator(operator: str):
     for one in GALLERY.spec(operator).check_cases:
         assert verdict(GALLERY, operator, "torch_eager", one) == ""

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import pytest
 
 from groundspeed.measure import case as case_module
 from groundspeed.measure import inputs
 from groundspeed.measure.bench import Bench, Fault
-from groundspeed.measure.case import Disturbed
+from groundspeed.measure.case import Disturbed, measure_case
 from groundspeed.measure.contender import open_contender
 from groundspeed.measure.datasheet import Peak
 from groundspeed.measure.judging import judge_case
 from groundspeed.measure.referee import tools
 from groundspeed.measure.referee.witness import Witnesses
+from groundspeed.measure.timers.base import Sample
 from groundspeed.operator import case
-from tests.referee.court import GALLERY, bench, contenders, judged, measured, one_thread, timing_bench, without
+from tests.referee.court import (
+    GALLERY,
+    InstantTimer,
+    bench,
+    contenders,
+    judged,
+    measured,
+    one_thread,
+    timing_bench,
+    without,
+)
 
 N = case("float32", N=1000)
 
@@ -103,6 +115,46 @@ def test_faster_than_physics_is_impossible():
 
 def test_faster_than_physics_passes_where_no_peak_is_known():
     assert row("torch_eager", bench()).status == "ok"
+
+
+class KernelTimer(InstantTimer):
+    """Says which kernels each call launched."""
+
+    def __init__(self, *kernels: str) -> None:
+        self._kernels = kernels
+
+    def collect(self, runs, orders, host_ns):
+        return [[Sample(1e6, 1e6, self._kernels) for _ in runs] for _ in orders]
+
+
+def owner_of(*kernels: str):
+    """The honest implementation as one that may launch these kernels and no others."""
+    (contender,) = contenders(GALLERY, "double", "torch_eager")
+    return replace(contender, opened=replace(contender.opened, own_kernels=lambda: frozenset(kernels)))
+
+
+def timed_row(contender, timer):
+    with one_thread():
+        (found,) = measure_case(bench(timer=timer), "double", GALLERY.spec("double"), N, [contender], "")
+    return found
+
+
+def test_a_librarys_kernel_among_ones_own_is_incorrect():
+    timer = KernelTimer("twice", "Memset (Device)", "void at::native::vectorized_elementwise_kernel<4>(int)")
+    found = timed_row(owner_of("twice"), timer)
+    assert (found.status, found.failure) == ("failed", "incorrect")
+    assert found.reason.startswith("own kernel: launches void at::native::vectorized_elementwise_kernel<4>")
+
+
+def test_it_passes_when_nobody_asks_whose_kernels_ran(monkeypatch):
+    timer = KernelTimer("sm90_xmma_gemm_f32f32_tn")
+    assert timed_row(owner_of("twice"), timer).failure == "incorrect"
+    monkeypatch.setattr(case_module, "_foreign_kernel", lambda contender, kernels: None)
+    assert timed_row(owner_of("twice"), timer).status == "ok"
+
+
+def test_ones_own_kernels_and_the_drivers_copies_are_fine():
+    assert timed_row(owner_of("twice"), KernelTimer("Memset (Device)", "twice")).status == "ok"
 
 
 def test_one_that_fails_does_not_fail_the_others():
