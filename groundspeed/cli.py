@@ -42,6 +42,7 @@ COMMANDS = {
     "claims": Command("groundspeed.commands.claims", "print published figures beside ours"),
     "new": Command("groundspeed.commands.new", "write the files of a new operator or implementation"),
     "machine": Command("groundspeed.commands.machine", "what this machine is called, and what it has"),
+    "calibrate": Command("groundspeed.commands.calibrate", "how well this machine can be measured, and by what"),
     "profile": Command("groundspeed.commands.profile", "what bounds an implementation: one case under a profiler"),
     "sanitize": Command("groundspeed.commands.sanitize", "look for memory errors and races with compute-sanitizer"),
     "gate": Command("groundspeed.gate.gate_command", "judge a change: base and head side by side on one GPU"),

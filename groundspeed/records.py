@@ -146,7 +146,7 @@ class Measurement(msgspec.Struct, frozen=True, omit_defaults=True):
     resources: list[KernelResources] = []
     tuned: str = ""  # the configuration an autotuner chose
     clocks: Clocks | None = None
-    notes: list[str] = []
+    notes: list[str] = []  # why another timer than usual, what its readings hold besides, how energy was had
 
     @property
     def backend(self) -> str:
@@ -221,9 +221,16 @@ def write_record(path: Path, record: Record) -> None:
     Raises FileExistsError when the record is already there (records are immutable), OSError when it cannot be
     written, and ValueError for one that could not be read back, such as one with a NaN.
     """
+    write_whole(path, gzip.compress(b"\n".join(map(_line, _parts(record))) + b"\n", compresslevel=9, mtime=0))
+
+
+def write_whole(path: Path, payload: bytes) -> None:
+    """Write a file that is never rewritten: a reader sees all of it or none, and a full disk leaves nothing behind.
+
+    Raises FileExistsError when it is already there, OSError when it cannot be written.
+    """
     if path.exists():
         raise FileExistsError(errno.EEXIST, "is there already, and records are never rewritten", str(path))
-    payload = gzip.compress(b"\n".join(map(_line, _parts(record))) + b"\n", compresslevel=9, mtime=0)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

@@ -57,6 +57,15 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "groundspeed.checks": (*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.analysis"),
     "groundspeed.sanitizer": (*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.report"),
     "groundspeed.profiling": (*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.analysis", "groundspeed.report"),
+    "groundspeed.calibrate": (
+        *FOUNDATION,
+        *TREE,
+        *HOST,
+        *MEASURE,
+        "groundspeed.analysis",
+        "groundspeed.report",
+        "groundspeed.gate.floors",
+    ),
     "groundspeed.bridge": (*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.analysis"),
     "groundspeed.gate": (*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.analysis", "groundspeed.report"),
     "groundspeed.asv_inventory": (*FOUNDATION, *TREE),
@@ -93,6 +102,8 @@ NO_TORCH_MODULES = (
     "groundspeed.asv_suite",
     "groundspeed.pytest_plugin",
     "groundspeed.profiling.compose",
+    "groundspeed.calibrate.run",
+    "groundspeed.calibrate.report",
     "groundspeed.sanitizer.report",
 )
 
