@@ -65,7 +65,7 @@ def find_tool(name: str) -> Path:
 def _with_torch(ask: Ask, folder: Path) -> Seen:
     trace = folder / "trace.json"
     ask = msgspec.structs.replace(ask, trace=str(trace))
-    answer, _ = _asked(ask, folder, [])
+    answer = _answered(ask, _ran(ask, folder, []))
     version = answer.environment.torch if answer.environment else ""
     return Seen("torch", version, ask.calls, answer, tuple(read_trace(trace, ask.device)))
 
@@ -75,15 +75,19 @@ def _with_ncu(ask: Ask, folder: Path) -> Seen:
     tool = find_tool("ncu")
     table = folder / "ncu.csv"
     metrics: Sequence[str] = tuple(ncu.METRICS.values())
-    answer, said = _asked(ask, folder, ncu.ncu_command(tool, table, metrics, ()), _read(table))
-    launches = ncu.parse_csv(_read(table)())
-    missing = ncu.unknown_metrics(said, metrics)
+    process = _ran(ask, folder, ncu.ncu_command(tool, table, metrics, ()), table)
+    launches = ncu.parse_csv(_text(table))
+    missing = ncu.unknown_metrics(process.said, metrics)
     if missing and not launches:  # an ncu that lacks some of them: the rest is worth having
         metrics = [name for name in metrics if name not in missing]
-        answer, said = _asked(ask, folder, ncu.ncu_command(tool, table, metrics, ()), _read(table))
-        launches = ncu.parse_csv(_read(table)())
+        table.unlink(missing_ok=True)
+        process = _ran(ask, folder, ncu.ncu_command(tool, table, metrics, ()), table)
+        launches = ncu.parse_csv(_text(table))
+    if process.answer is None and "==ERROR==" in process.said:
+        raise Refused(ncu.refusal(process.said))
+    answer = _answered(ask, process)
     if not launches:
-        raise Refused(ncu.refusal(said))
+        raise Refused(ncu.refusal(process.said))
     return Seen("ncu", _version(tool), ask.calls, answer, tuple(launches))
 
 
@@ -91,11 +95,12 @@ def _with_nsys(ask: Ask, folder: Path) -> Seen:
     _need_gpu("nsys", ask.device)
     tool = find_tool("nsys")
     report = folder / "report.nsys-rep"
-    answer, said = _asked(ask, folder, nsys.record_command(tool, report, ()))
+    process = _ran(ask, folder, nsys.record_command(tool, report, ()))
+    answer = _answered(ask, process)
     done, _ = _finished(nsys.trace_command(tool, report), folder)
     launches = nsys.parse_trace(done)
     if not launches:
-        told = [line for line in f"{said}\n{done}".splitlines() if "rror" in line or "FATAL" in line]
+        told = [line for line in f"{process.said}\n{done}".splitlines() if "rror" in line or "FATAL" in line]
         raise Refused(f"nsys left no trace of the GPU: {told[-1].strip() if told else 'its report is empty'}")
     return Seen("nsys", _version(tool), ask.calls, answer, tuple(launches))
 
@@ -105,27 +110,36 @@ def _need_gpu(tool: str, device: str) -> None:
         raise Refused(f"{tool} profiles NVIDIA GPUs, and this runs on the CPU")
 
 
-def _asked(ask: Ask, folder: Path, prefix: Sequence[str], also: Callable[[], str] = lambda: "") -> tuple[Answer, str]:
-    """The process's answer, and what it and the profiler printed. Raises UserError when there is no answer.
+@dataclass(frozen=True)
+class _Process:
+    """How the profiled process ended: its answer if it gave one, what it and the profiler printed, exit status."""
 
-    ``also`` reads what the profiler wrote elsewhere: why it refused may stand there.
-    """
+    answer: Answer | None
+    said: str
+    status: int
+
+
+def _ran(ask: Ask, folder: Path, prefix: Sequence[str], log: Path | None = None) -> _Process:
+    """Run it behind ``prefix``; ``log`` is where the profiler writes what it does not print."""
     question, reply = folder / "ask.json", folder / "answer.json"
     reply.unlink(missing_ok=True)
     question.write_bytes(msgspec.json.encode(ask))
     program = [sys.executable, "-m", "groundspeed.profiling.child", str(question), str(reply)]
     printed, status = _finished([*prefix, *program], folder)
-    said = printed + also()
+    answer = msgspec.json.decode(reply.read_bytes(), type=Answer) if reply.exists() else None
+    return _Process(answer, printed + (_text(log) if log else ""), status)
+
+
+def _answered(ask: Ask, process: _Process) -> Answer:
+    """Its answer. Raises UserError when it gave none, and when the implementation declined."""
     name = f"{ask.operator}/{ask.implementation}"
-    if not reply.exists():
-        if prefix and "==ERROR==" in said:
-            raise Refused(ncu.refusal(said))
-        last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "it printed nothing")
-        raise UserError(f"{name}: the profiled process {_ended(status)}: {last[:300]}")
-    answer = msgspec.json.decode(reply.read_bytes(), type=Answer)
-    if answer.refused:
-        raise UserError(f"{name} cannot be profiled here: {answer.refused}")
-    return answer, said
+    if process.answer is None:
+        spoken = (line.strip() for line in reversed(process.said.splitlines()) if line.strip())
+        last = next(spoken, "it printed nothing")
+        raise UserError(f"{name}: the profiled process {_ended(process.status)}: {last[:300]}")
+    if process.answer.refused:
+        raise UserError(f"{name} cannot be profiled here: {process.answer.refused}")
+    return process.answer
 
 
 def _ended(status: int) -> str:
@@ -155,8 +169,8 @@ def _finished(command: Sequence[str], folder: Path) -> tuple[str, int]:
     return output.read_text(encoding="utf-8", errors="replace"), status
 
 
-def _read(path: Path) -> Callable[[], str]:
-    return lambda: path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 
 def _version(tool: Path) -> str:
