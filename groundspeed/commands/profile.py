@@ -32,7 +32,12 @@ _TOOLS = ("ncu", "nsys", "torch")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", metavar="OPERATOR/IMPL", help="what to profile")
-    parser.add_argument("case", nargs="*", metavar="CASE", help="a dtype, a shape, or both (default: the largest of tier core; on a CPU, small)")
+    parser.add_argument(
+        "case",
+        nargs="*",
+        metavar="CASE",
+        help="a dtype, a shape, or both (default: the largest of tier core)",
+    )
     parser.add_argument("--with", dest="tool", choices=_TOOLS, help="the profiler (default: ncu, else torch)")
     parser.add_argument("--results", type=Path, metavar="DIR", help="where the page goes (default: results/)")
 
