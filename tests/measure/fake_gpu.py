@@ -18,6 +18,7 @@ class FakeGpu:
     def __init__(self) -> None:
         self.host = self.busy = self.side = 0.0
         self.capturing: list[float] | None = None
+        self.captured: list[int | None] = []  # launches of each capture that ended; None for one that failed
         self.spins: list[float] = []
         self.log: list[str] = []
 
@@ -71,6 +72,7 @@ def install(monkeypatch, gpu: FakeGpu):
 
         def capture_end(self) -> None:
             self.work, gpu.capturing = gpu.capturing, None
+            gpu.captured.append(len(self.work) if self.work else None)
 
         def replay(self) -> None:
             gpu.launch(sum(self.work) + 5_000.0, f"graph of {len(self.work)}", host=10_000.0)

@@ -167,6 +167,7 @@ def test_a_call_that_cannot_be_captured_leaves_the_whole_case_to_the_direct_time
     graphs = graph.GraphTimer(torch.device("cpu"), timer)
     fitted = graphs.fit({"torch_eager": lambda: gpu.launch(1_000.0), "torch_sync": stubborn})
     assert fitted.timer is timer and "forgot" in gpu.log and gpu.capturing is None
+    assert gpu.captured == [512, None, 1], "a capture that ends well must follow: torch's generator waits for it"
     assert fitted.remarks[0] == (
         "graph: torch_sync cannot be captured: RuntimeError: operation not permitted when stream is capturing; "
         "the case is timed by events"

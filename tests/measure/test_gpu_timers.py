@@ -51,7 +51,8 @@ def test_the_default_is_cupti_and_it_records():
 def test_events_are_near_cupti_for_a_large_call_and_above_it():
     cupti, _ = medians("cupti", relu(64 * MIB))
     events, _ = medians("events", relu(64 * MIB))
-    assert cupti - 500 < events < cupti + 4_000 + 1_000, (cupti, events)
+    empty = timer("events").empty_ns
+    assert abs(events - empty - cupti) < 3_000, (cupti, events, empty)
 
 
 def test_what_an_empty_pair_reads_is_a_microsecond_or_so():
@@ -77,6 +78,7 @@ def test_a_call_that_waits_for_the_device_cannot_be_captured_and_the_device_is_w
     fitted = timer("graph").fit({"asks": lambda: x.sum().item()})
     assert fitted.timer.name == "cupti" and "asks cannot be captured" in fitted.remarks[0]
     assert torch.equal(torch.relu(x), x.clamp(min=0))
+    assert torch.randn(1000, device="cuda").std() > 0.5, "torch's generator no longer draws"
     again = timer("graph").fit({"relu": relu(4 * MIB)})
     assert again.timer.name == "graph", again.remarks
 
