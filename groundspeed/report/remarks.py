@@ -12,12 +12,13 @@ from groundspeed.records import Measurement, Record, Status
 from groundspeed.report import units
 from groundspeed.report.style import Style, printable
 
+_RECORD_ONLY = ("energy over ", "device_hot from graphs ")
 _LESS_ACCURATE = 4.0  # times the baseline's own error; rounding in another order stays well below it
 
 
 @dataclass(frozen=True)
 class _Remark:
-    kind: str  # "skipped", "failed", "unstable"
+    kind: str  # "skipped", "failed", "unstable", "noted"
     reason: str
     operator: str
     implementation: str
@@ -33,13 +34,14 @@ def measured(records: Iterable[Record]) -> dict[str, Sequence[Measurement]]:
 
 
 def remarks(records: Iterable[Record], style: Style) -> list[str]:
-    """The sections Failed, Unstable, Less accurate and Skipped of a run; no line when there is nothing to say."""
+    """The sections Failed, Unstable, Less accurate, Noted and Skipped; no line when there is nothing to say."""
     records = list(records)
     entries = measured(records)
     return [
         *failed(entries, style),
         *_section(f"{style.bold('≈ Unstable')}  (kept, but the interval stayed wide)", "unstable", entries, style),
         *_less_accurate(records, style),
+        *_section(f"{style.bold('Noted')}  (of what was measured)", "noted", entries, style),
         *skipped(entries, style),
     ]
 
@@ -57,6 +59,14 @@ def skipped(entries: Measured, style: Style) -> list[str]:
 def count(entries: Measured, status: Status) -> int:
     """How many measurements have this status."""
     return sum(entry.status == status for found in entries.values() for entry in found)
+
+
+def _remarks_of(operator: str, entry: Measurement) -> list[_Remark]:
+    """What is to be said of one measurement. Notes that only say how a figure was had stay in the record."""
+    main = _remark(operator, entry)
+    notes = [note for note in entry.notes if entry.status == "ok" and not note.startswith(_RECORD_ONLY)]
+    noted = [_Remark("noted", printable(note), operator, entry.implementation, entry.case_label) for note in notes]
+    return [main, *noted] if main else noted
 
 
 def _remark(operator: str, entry: Measurement) -> _Remark | None:
@@ -81,8 +91,8 @@ def _inventory(entries: Measured) -> dict[str, dict[str, set[str]]]:
 
 def _section(title: str, kind: str, entries: Measured, style: Style) -> list[str]:
     """Each reason once; under it by operator the implementations, and the cases where not all are meant."""
-    remarked = (_remark(operator, entry) for operator, measurements in entries.items() for entry in measurements)
-    found = [remark for remark in remarked if remark and remark.kind == kind]
+    measured = ((operator, entry) for operator, measurements in entries.items() for entry in measurements)
+    found = [remark for one in measured for remark in _remarks_of(*one) if remark.kind == kind]
     if not found:
         return []
     inventory = _inventory(entries)

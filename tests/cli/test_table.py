@@ -99,6 +99,22 @@ def test_remarks_gather_by_reason_and_name_whole_back_ends():
     assert count(measured([one]), "failed") == 2
 
 
+def test_remarks_note_another_timer_and_work_on_another_stream_and_not_how_energy_was_had():
+    because = "timed by events because CUPTI cannot be used: it recorded 0 of 3 kernels"
+    notes = [because, "energy over 1.01 s of calls back to back: 119 W, 96,446 calls/s, device busy 19 %"]
+    astray = "work on another stream lies up to {} µs outside its call; it is timed with it"
+    one = record(
+        ok("torch_eager", 254, notes=notes),
+        ok("triton_row", 127, notes=[because, astray.format(12)]),
+        ok("cuda_a", 127, notes=[astray.format(300)]),
+        bad("cupy_raw", "skipped", "no"),
+    )
+    text = " ".join("\n".join(remarks([one], NARROW)).split())
+    assert text.count(because) == 1 and "energy" not in text
+    assert text.count("for example: work on another stream") == 1 and "triton_row, cuda_a" in text
+    assert text.index("Noted") < text.index("Skipped")
+
+
 def test_remarks_say_once_what_holds_for_a_back_end_of_every_operator():
     def one(operator, *more):
         return record(ok("torch_eager", 254), bad("cuda_a", "skipped", "needs a GPU"), *more, operator=operator)
