@@ -140,8 +140,11 @@ def _conclude(implementation: Implementation, seen: Watched, left_out: int) -> V
         return verdict("unknown", seen.log.problem)
     if raised:
         return verdict("failed", f"{raised.case or 'loading'}: {raised.message}")
+    said = f": {seen.said}" if seen.said else ""
+    if not seen.events and not seen.log.complete:
+        return verdict("unknown", f"the tool did not run it{said}")
     if not any(isinstance(event, Finished) for event in seen.events):
-        return verdict("failed", f"the process ended early, in {seen.last_case or 'loading'}")
+        return verdict("failed", f"the process ended early, in {seen.last_case or 'loading'}{said}")
     if not seen.log.complete:
         return verdict("unknown", "the tool wrote no summary")
     if not ran:

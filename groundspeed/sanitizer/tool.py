@@ -39,11 +39,18 @@ _VARIABLES = {
 
 @dataclass(frozen=True)
 class Watched:
-    """One process under the tool: its log, what it said of its cases, and why it was ended (empty: it ended)."""
+    """One process under the tool: its log, and what it said of its cases.
+
+    ended
+        Why it was ended; empty where it ended by itself.
+    said
+        The last line that it or the tool printed.
+    """
 
     log: Log
     events: tuple[Event, ...]
     ended: str = ""
+    said: str = ""
 
     @property
     def last_case(self) -> str:
@@ -77,12 +84,12 @@ def watch(
         status, ended = _run(command, folder / "output.txt", stop, seconds)
         log = folder / "log.txt"
         written = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
-        if not written:  # it may say why on the terminal only
-            written = (folder / "output.txt").read_text(encoding="utf-8", errors="replace")
-        found = parse_log(written)
+        printed = (folder / "output.txt").read_text(encoding="utf-8", errors="replace")
+        found = parse_log(written or printed)  # it may say why on the terminal only
         if status == _FOUND and found.clean:
             found = dataclasses.replace(found, problem=f"exit status {status} says errors, and its log shows none")
-        return Watched(found, tuple(read_events(folder / "events.jsonl")), ended)
+        last = next((line.strip() for line in reversed(printed.splitlines()) if line.strip()), "")
+        return Watched(found, tuple(read_events(folder / "events.jsonl")), ended, last[:300])
 
 
 def sanitizer_command(tool: Path, check: str, folder: Path, slot: int) -> list[str]:

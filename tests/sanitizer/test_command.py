@@ -28,6 +28,8 @@ labels = [dtype + " " + ",".join(f"{{name}}={{value}}" for name, value in shape)
 here = os.path.dirname(os.path.abspath(__file__))
 with open(os.path.join(here, "calls.jsonl"), "a") as file:
     file.write(json.dumps([arguments, labels, os.environ.get("PYTORCH_NO_CUDA_MEMORY_CACHING")]) + "\\n")
+if os.path.exists(os.path.join(here, "refuse")):
+    sys.exit("Error: unrecognised option '--padding'")
 if os.path.exists(os.path.join(here, "sleep")):
     open(os.path.join(here, "pid"), "w").write(str(os.getpid()))
     time.sleep(600)
@@ -100,6 +102,14 @@ def test_the_tools_exit_status_is_believed_over_a_clean_log(project):
     (project.parent / "bin" / "found").write_text(logs.CLEAN)
     done = sanitize(project, "double/cuda_bad")
     assert done.returncode == 2 and "says errors, and its log shows none" in done.stdout
+
+
+def test_a_tool_that_refuses_is_quoted(project):
+    (project.parent / "bin" / "refuse").touch()
+    done = sanitize(project, "double/cuda_good")
+    assert done.returncode == 2
+    assert "the tool did not run it: Error: unrecognised option '--padding'" in done.stdout
+    assert "0 clean, 1 not watched to the end" in done.stdout
 
 
 def test_without_the_tool_one_line_says_what_to_install(project, tmp_path):

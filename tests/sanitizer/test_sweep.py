@@ -94,6 +94,12 @@ def test_an_error_that_no_case_alone_brings_about_is_kept(tree):
         (ended(Began("a"), Raised("a", "error 999"), log=logs.NOT_SUPPORTED), "unknown", "Error: Device not supported"),
         (ended(*BOTH, log=logs.NOT_TRACKED), "unknown", "Internal Sanitizer Error"),
         (ended(*BOTH, log=""), "unknown", "the tool wrote no summary"),
+        (Watched(parse_log(""), (), said="unrecognised option"), "unknown", "the tool did not run it: unrecognised"),
+        (
+            Watched(parse_log(logs.CLEAN), (Began("a"),), said="Killed"),
+            "failed",
+            "the process ended early, in a: Killed",
+        ),
     ],
 )
 def test_nothing_that_was_not_watched_to_its_end_is_clean(tree, seen: Watched, state: str, reason: str):
