@@ -13,7 +13,7 @@ using NarrowConvTile = ConvTile<64, 32, 32, true>;  // where wide ones would lea
 struct Convolution {
   Tensor x;         // [images, channels, height, width], contiguous
   Tensor weights;   // packed by conv_weights.py
-  Tensor scale;     // float32 [outputs]
+  Tensor scale;     // float32 [outputs], or more
   Tensor shift;     // float32 [outputs]
   Tensor residual;  // contiguous, like y; x where there is none
   Tensor y;         // [images, outputs, height, width], contiguous
@@ -21,21 +21,21 @@ struct Convolution {
   ConvEnd end;
 };
 
-// `weights`, `scale` and `shift` as conv_weights.py makes them. Raises where sizes do not fit or exceed 2^30 pixels.
-inline ConvShape conv_shape(const char* name, const Tensor& x, const Tensor& weights, const Tensor& scale, int side) {
-  STD_TORCH_CHECK(x.dim() == 4 && scale.dim() == 1, name, ": expected x [N, C, H, W] and a scale for each output");
+// Of `weights` packed by conv_weights.py. Raises where sizes do not fit or exceed 2^30 pixels.
+inline ConvShape conv_shape(const char* name, const Tensor& x, const Tensor& weights, const Tensor& shift, int side) {
+  STD_TORCH_CHECK(x.dim() == 4 && shift.dim() == 1, name, ": expected x [N, C, H, W] and a shift for each output");
   const int64_t pixels = x.size(0) * x.size(2) * x.size(3);
   constexpr int64_t kMost = 1ll << 30;  // kernels number pixels in int, and look up to a window further
-  STD_TORCH_CHECK(pixels < kMost && x.size(1) < kMost && scale.size(0) < kMost, name,
+  STD_TORCH_CHECK(pixels < kMost && x.size(1) < kMost && shift.size(0) < kMost, name,
                   ": expected fewer than 2^30 pixels and channels");
   const bool wide = x.scalar_type() == ScalarType::Float;
   const int64_t depth = ceil_div(x.size(1), wide ? kFmaDepth : kConvDepth) * (wide ? kFmaDepth : kConvDepth);
-  const int64_t outputs = ceil_div(scale.size(0), kConvOutputs) * kConvOutputs;
+  const int64_t outputs = ceil_div(shift.size(0), kConvOutputs) * kConvOutputs;
   STD_TORCH_CHECK(weights.numel() == depth * side * side * outputs && weights.scalar_type() == x.scalar_type(), name,
                   ": weights are not packed for these channels, this side and this dtype");
   STD_TORCH_CHECK(is_aligned16(weights.data_ptr()), name, ": packed weights must begin at a multiple of 16 bytes");
   return {static_cast<int>(x.size(0)), static_cast<int>(x.size(1)), static_cast<int>(x.size(2)),
-          static_cast<int>(x.size(3)), static_cast<int>(scale.size(0)), side};
+          static_cast<int>(x.size(3)), static_cast<int>(shift.size(0)), side};
 }
 
 inline void allow_shared(const char* name, const void* kernel, int bytes) {

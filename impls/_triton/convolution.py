@@ -88,26 +88,27 @@ def _config(pixels, outputs, stages, warps):
 
 configs = [
     _config(256, 128, 3, 8),
-    _config(64, 64, 3, 4),
-    _config(128, 64, 3, 4),
-    _config(128, 64, 4, 4),
-    _config(256, 64, 3, 8),
     _config(128, 128, 3, 8),
+    _config(256, 64, 3, 8),
+    _config(128, 64, 4, 4),
+    _config(64, 64, 3, 4),
 ]
 
 _FEWEST_TILES = 96
 
 
 def pruned(candidates, arguments, **_):
-    """Tiles no wider than the outputs, and enough of them to fill a GPU; float32 holds half as many elements."""
-    outputs, pixels = arguments["outputs"], arguments["pixels"]
-    wide = arguments["source"].element_size() == 4
+    """Two candidates at most, since an operator has several convolutions: as wide as the outputs, 128 or 256 pixels.
+
+    Float32, which holds half as many elements, and images too few to fill a GPU with those get 64 × 64.
+    """
+    across = 128 if arguments["outputs"] > 64 else 64
+    tiles = triton.cdiv(arguments["pixels"], 128) * triton.cdiv(arguments["outputs"], across)
+    small = arguments["source"].element_size() == 4 or tiles < _FEWEST_TILES
 
     def fits(config):
-        tile, across = config.kwargs["PIXELS"], config.kwargs["OUTPUTS"]
-        if (across > 64 and outputs <= 64) or (wide and tile * across > 128 * 64) or (wide and config.num_stages > 3):
-            return False
-        return tile * across == 64 * 64 or triton.cdiv(pixels, tile) * triton.cdiv(outputs, across) >= _FEWEST_TILES
+        down = config.kwargs["PIXELS"]
+        return config.kwargs["OUTPUTS"] == (64 if small else across) and (down == 64) == small
 
     return [config for config in candidates if fits(config)] or candidates[:1]
 

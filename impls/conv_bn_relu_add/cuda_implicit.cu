@@ -20,7 +20,7 @@ constexpr char kName[] = "conv_bn_relu_add/cuda_implicit";
 
 Tensor run(Tensor input, Tensor weights, Tensor scale, Tensor shift, Tensor residual) {
   const Tensor x = torch::stable::contiguous(input);
-  const ConvShape shape = conv_shape(kName, x, weights, scale, 3);
+  const ConvShape shape = conv_shape(kName, x, weights, shift, 3);
   STD_TORCH_CHECK(residual.dim() == 4 && residual.size(1) == shape.outputs && residual.size(0) == x.size(0) &&
                       residual.size(2) == x.size(2) && residual.size(3) == x.size(3) &&
                       residual.scalar_type() == x.scalar_type(),

@@ -96,3 +96,39 @@ def test_folding_is_the_same_as_normalising() -> None:
     z = torch.randn((2, 40, 3, 3), generator=torch.Generator().manual_seed(1))
     normalised = functional.batch_norm(z, inputs["mean"], inputs["variance"], inputs["gamma"], inputs["beta"], eps=1e-5)
     torch.testing.assert_close(z * scale[:, None, None] + shift[:, None, None], normalised)
+
+
+BOTTLENECK = TREE.spec("resnet_bottleneck")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_bottleneck_without_a_step_is_refused(dtype: str) -> None:
+    case = Case.of(dtype, {"N": 2, "C": 12, "E": 40, "H": 9, "W": 12})
+    inputs = {name: tensor.double() for name, tensor in tensors(BOTTLENECK, case).items()}
+    expected = BOTTLENECK.reference(**inputs)
+    x = inputs["x"]
+    narrow = functional.conv2d(x, inputs["reduce"], inputs["reduce_bias"])
+    filtered = functional.conv2d(torch.relu(narrow), inputs["spatial"], inputs["spatial_bias"], padding=1)
+    unrectified = functional.conv2d(narrow, inputs["spatial"], inputs["spatial_bias"], padding=1)
+
+    def end(images: torch.Tensor) -> torch.Tensor:
+        return functional.conv2d(images, inputs["expand"], inputs["expand_bias"])
+
+    faults = {
+        "residual after the last ReLU": torch.relu(end(torch.relu(filtered))) + x,
+        "no residual": torch.relu(end(torch.relu(filtered))),
+        "no second ReLU": torch.relu(end(filtered) + x),
+        "no first ReLU": torch.relu(end(torch.relu(unrectified)) + x),
+        "no last bias": BOTTLENECK.reference(**{**inputs, "expand_bias": torch.zeros_like(inputs["expand_bias"])}),
+    }
+    assert accepted(BOTTLENECK, case, torch.relu(end(torch.relu(filtered)) + x), expected)
+    for name, wrong in faults.items():
+        assert not accepted(BOTTLENECK, case, wrong, expected), name
+
+
+def test_tf32_is_refused_in_a_bottleneck() -> None:
+    case = Case.of("float32", {"N": 2, "C": 12, "E": 40, "H": 9, "W": 12})
+    inputs = tensors(BOTTLENECK, case)
+    lowered = {name: (tensor if "bias" in name else rounded_to_tf32(tensor)) for name, tensor in inputs.items()}
+    wrong = BOTTLENECK.reference(**{name: tensor.double() for name, tensor in lowered.items()})
+    assert not accepted(BOTTLENECK, case, wrong, reference(BOTTLENECK, inputs))
