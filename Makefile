@@ -3,7 +3,7 @@
 # make gpu-test                                      the tests that need a GPU
 # make dash [PORT=8050]                              the dashboard
 # make gate [BASE=origin/main]                       judge the working tree against BASE
-# make soak-gate [RUNS=10]                           the gate on identical code, again and again: docs/gating.md
+# make soak-gate [RUNS=10] [BUDGET=9m] [SOAK='...']   the gate on identical code, again and again: docs/gating.md
 # make gate-trials [ROUNDS=1] [BUDGET=9m]            plant slowdowns of known size, count which the gate finds
 # make table                                         the speedup table of the newest results again
 # make readme                                        write README's speed table anew from results/
@@ -16,6 +16,7 @@ PORT ?= 8050
 RUNS ?= 10
 ROUNDS ?= 1
 BUDGET ?= 9m
+SOAK ?= --tier core --skip 'torch_compile*'
 CUDA ?= cuda
 PYTEST_ARGS ?=
 
@@ -40,7 +41,7 @@ gate:
 	@python=$$($(call environment,)) && $$python -m groundspeed gate --base $(BASE)
 
 soak-gate:
-	@python=$$($(call environment,)) && $$python -m groundspeed.gate.soak --runs $(RUNS)
+	@python=$$($(call environment,)) && $$python -m groundspeed.gate.soak --runs $(RUNS) --budget $(BUDGET) $(SOAK)
 
 gate-trials:
 	@python=$$($(call environment,)) && $$python -m groundspeed.gate.trials --rounds $(ROUNDS) --budget $(BUDGET)

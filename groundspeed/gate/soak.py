@@ -1,164 +1,155 @@
 """Run the whole gate on identical code again and again, and keep count of its false alarms.
 
-python -m groundspeed.gate.soak --runs 10 --tier core
+python -m groundspeed.gate.soak --runs 3 --budget 9m --skip 'torch_compile*' --tier core
+python -m groundspeed.gate.soak --table
 
-Every run leaves one immutable line, results/<machine>/soak/<run id>.jsonl; all lines together are the table between
-the marks in docs/gating.md. Exit status: 0 no alarm, 1 at least one, 2 a run could not measure.
+A whole run is every operator of the project, one after the other; a run that its budget cut short goes on in the next
+sitting. What was judged is kept in results/<machine>/soak/, and the table of all of it stands in docs/gating.md. All
+other options are the gate's own. Exit status: 0 no alarm, 1 at least one, 2 an operator could not be measured.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
-import msgspec
-
-from groundspeed.analysis.rule import Verdict
 from groundspeed.errors import UserError
-from groundspeed.gate import gate_command
+from groundspeed.gate import gate_command, soak_record
+from groundspeed.gate.config import parse_duration
 from groundspeed.gate.paired import MeasurePairs
-from groundspeed.gate.report import Report, read_report
-from groundspeed.project import find_project
+from groundspeed.gate.report import read_report
+from groundspeed.gate.soak_record import SoakPiece, is_whole, piece_of, whole_runs
+from groundspeed.machine import chosen_device, machine_name
+from groundspeed.project import Project, find_project
+from groundspeed.tree import Tree
 
-BEGIN, END = "<!-- soak: begin; written by `make soak-gate`, do not edit -->", "<!-- soak: end -->"
-TIMED = ("device_cold", "device_hot")
 
+@dataclass(frozen=True)
+class Sitting:
+    """What this call of the command does: so many whole runs more, until the deadline."""
 
-class SoakRun(msgspec.Struct, frozen=True):
-    """One whole gate on identical code. ``largest`` is the largest |ratio - 1| of each metric's gateable series."""
-
-    run_id: str
+    project: Project
     machine: str
-    device: str
-    commit: str
-    result: str
-    seconds: float
-    compared: int
-    alarms: int
-    improvements: int
-    ambiguous: int
-    largest: dict[str, float]
+    runs: int
+    skip: tuple[str, ...]
+    deadline: float
+    gate_arguments: tuple[str, ...]
+    engine: Callable[[], MeasurePairs]
 
+    def soak(self) -> int:
+        """Finish what an earlier sitting left, then begin runs of its own. Returns the worst exit status."""
+        name, worst, longest = gate_command.now(), 0, 0.0
+        known = soak_record.read(self.project.results)
+        for run, operators in self._runs(known, name):
+            done = {piece.operator for piece in known if piece.run == run and piece.measured}
+            for operator in (each for each in operators if each not in done):
+                if time.monotonic() + longest >= self.deadline:
+                    print(f"the budget is spent within run {run}, before {operator}: run it again to go on")
+                    return worst
+                began = time.monotonic()
+                status, piece = self._judge(run, operators, operator, known)
+                soak_record.append(self.project.results, name, piece)
+                known.append(piece)
+                worst, longest = max(worst, status), max(longest, time.monotonic() - began)
+                print(_line(piece), flush=True)
+        return worst
 
-def soak_run(run_id: str, report: Report) -> SoakRun:
-    """What is kept of one run's report. On identical code, an improvement is as false as a regression."""
-    largest: dict[str, float] = {}
-    for finding in report.findings:
-        if finding.ratio is not None and finding.gateable:
-            largest[finding.metric] = max(largest.get(finding.metric, 0.0), abs(finding.ratio - 1))
-    return SoakRun(
-        run_id=run_id,
-        machine=report.machine,
-        device=report.device,
-        commit=report.base,
-        result=report.result,
-        seconds=report.seconds,
-        compared=report.compared,
-        alarms=len(report.failures),
-        improvements=len(report.with_verdict(Verdict.IMPROVED)),
-        ambiguous=len(report.with_verdict(Verdict.AMBIGUOUS)),
-        largest=largest,
-    )
+    def _runs(self, known: Iterable[SoakPiece], name: str) -> Iterable[tuple[str, tuple[str, ...]]]:
+        """Name and operators of each run to do: first the last one, where it is of the same operators and not whole."""
+        operators = Tree(self.project.root / "impls").operators()
+        mine = whole_runs(piece for piece in known if piece.machine == self.machine)
+        last = next(reversed(mine), None)
+        left = self.runs
+        if last is not None and mine[last][0].operators == operators and not is_whole(mine[last]):
+            yield last, operators
+            left -= 1
+        for number in range(left):
+            yield f"{name}-{number}", operators
 
-
-def write_run(results: Path, run: SoakRun) -> Path:
-    folder = results / run.machine / "soak"
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{run.run_id}.jsonl"
-    with path.open("xb") as file:
-        file.write(msgspec.json.encode(run) + b"\n")
-    return path
-
-
-def read_runs(results: Path) -> list[SoakRun]:
-    """Every run of every machine, oldest first. Raises UserError naming a file that cannot be read."""
-    runs = []
-    for path in sorted(results.glob("*/soak/*.jsonl"), key=lambda path: path.name):
-        try:
-            runs.append(msgspec.json.decode(path.read_bytes(), type=SoakRun))
-        except msgspec.DecodeError as error:
-            raise UserError(f"{path}: {error}") from error
-    return runs
-
-
-def table(runs: Iterable[SoakRun]) -> str:
-    """The tally in Markdown, a row a machine; runs that could not measure are counted apart and prove nothing."""
-    machines: dict[str, list[SoakRun]] = {}
-    for run in runs:
-        machines.setdefault(run.machine, []).append(run)
-    if not machines:
-        return "No whole-gate A/A run has been recorded yet."
-    head = (
-        "| machine | runs | failing | could not measure | comparisons | false alarms | false improvements | largest |"
-    )
-    lines = [head, "|---|--:|--:|--:|--:|--:|--:|--:|"]
-    for machine, members in machines.items():
-        done = [run for run in members if run.result != "could not measure"]
-        largest = max((run.largest.get(metric, 0.0) for run in done for metric in TIMED), default=0.0)
-        cells = [
-            machine,
-            str(len(done)),
-            str(sum(run.result == "regressed" for run in done)),
-            str(len(members) - len(done)),
-            f"{sum(run.compared for run in done):,}",
-            str(sum(run.alarms for run in done)),
-            str(sum(run.improvements for run in done)),
-            f"{largest:.2%}",
-        ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join([*lines, "", "Largest: of |ratio − 1| of device times, cold and hot, over all gateable series."])
-
-
-def update_page(page: Path, runs: Iterable[SoakRun]) -> None:
-    """Write the table between the marks of a page. Raises UserError where the page has no marks."""
-    text = page.read_text(encoding="utf-8")
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise UserError(f"{page}: the marks {BEGIN} and {END} are not in it")
-    page.write_text(f"{before}{BEGIN}\n\n{table(runs)}\n\n{END}{after}", encoding="utf-8")
-
-
-def soak(project: Path, count: int, gate_arguments: Sequence[str], engine: Callable[[], MeasurePairs]) -> int:
-    """Run the gate so many times, each with other inputs; the tally is on disk after each run."""
-    results, worst = project / "results", 0
-    for number in range(count):
-        run_id = gate_command.now()
+    def _judge(
+        self, run: str, operators: Sequence[str], operator: str, known: Iterable[SoakPiece]
+    ) -> tuple[int, SoakPiece]:
+        """One operator against itself, on other inputs than in any run before; the gate's own output is not shown."""
+        seed = 1000 * len({piece.run for piece in known if piece.machine == self.machine and piece.run != run})
         with tempfile.TemporaryDirectory(prefix="groundspeed-soak-") as folder:
             path = Path(folder) / "report.json"
-            ours = ["--project", str(project), "--aa", "--seed", str(1000 * number), "--json", str(path)]
-            status = gate_command.run_with(_parser().parse_args([*ours, *gate_arguments]), engine)
-            run = soak_run(run_id, read_report(path))
-        write_run(results, run)
-        worst = max(worst, status)
-        print(f"run {number + 1} of {count}: {run.compared} compared, {run.alarms} false alarms, {run.seconds:.0f} s")
-    update_page(project / "docs" / "gating.md", read_runs(results))
-    return worst
+            words = ["--project", str(self.project.root), "--aa", "--seed", str(seed), "--json", str(path)]
+            words += [word for each in self._chosen(operator) for word in ("--only", each)]
+            with contextlib.redirect_stdout(io.StringIO()):
+                status = gate_command.run_with(_gate_parser().parse_args([*words, *self.gate_arguments]), self.engine)
+            report = read_report(path)
+        return status, piece_of(run, operators, operator, self.machine, report)
+
+    def _chosen(self, operator: str) -> list[str]:
+        names = [each.name for each in Tree(self.project.root / "impls").implementations(operator)]
+        return [f"{operator}/{name}" for name in names if not any(fnmatchcase(name, each) for each in self.skip)]
 
 
-def _parser() -> argparse.ArgumentParser:
+def _line(piece: SoakPiece) -> str:
+    verdicts = f"{piece.alarms} regressed, {piece.improvements} improved, {piece.ambiguous} ambiguous"
+    told = verdicts if piece.measured else piece.summary
+    return f"{piece.operator}: {piece.compared} compared, {told}, {piece.seconds:.0f} s"
+
+
+def _gate_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser()
     parser.add_argument("--project", type=Path)
     gate_command.add_arguments(parser)
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m groundspeed.gate.soak",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--project", type=Path)
-    parser.add_argument("--runs", type=int, default=1, metavar="N")
-    arguments, rest = parser.parse_known_args(argv)
+    parser.add_argument("--runs", type=int, default=1, metavar="N", help="whole runs, one that was begun included")
+    parser.add_argument("--budget", default="24h", metavar="TIME", help="begin no operator that would end after it")
+    parser.add_argument("--skip", action="append", default=[], metavar="PATTERN", help="implementations to leave out")
+    parser.add_argument("--table", action="store_true", help="write docs/gating.md's table, measure nothing")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None, engine: Callable[[], MeasurePairs] = gate_command.engine) -> int:
+    arguments, rest = _parser().parse_known_args(argv)
     try:
-        if arguments.runs < 1:
-            raise UserError(f"--runs {arguments.runs}: expected at least 1")
-        narrowed = [] if any(word.split("=")[0] in ("--all", "--only") for word in rest) else ["--all"]
-        return soak(find_project(arguments.project).root, arguments.runs, [*rest, *narrowed], gate_command.engine)
+        project = find_project(arguments.project)
+        status = 0 if arguments.table else _sitting(arguments, project, rest, engine).soak()
+        soak_record.update_page(project.root / "docs" / "gating.md", soak_record.read(project.results))
+        return status
     except UserError as error:
         print(f"groundspeed: {error}", file=sys.stderr)
         return 2
+
+
+def _sitting(
+    arguments: argparse.Namespace, project: Project, rest: Sequence[str], engine: Callable[[], MeasurePairs]
+) -> Sitting:
+    if arguments.runs < 1:
+        raise UserError(f"--runs {arguments.runs}: expected at least 1")
+    for word in rest:
+        if word.split("=")[0] in ("--all", "--only", "--base", "--head", "--aa"):
+            raise UserError(f"{word}: every operator is judged against itself here; --skip leaves implementations out")
+    given = _gate_parser().parse_args(rest)
+    return Sitting(
+        project=project,
+        machine=machine_name(given.device or chosen_device()),
+        runs=arguments.runs,
+        skip=tuple(arguments.skip),
+        deadline=time.monotonic() + parse_duration(arguments.budget, "--budget"),
+        gate_arguments=tuple(rest),
+        engine=engine,
+    )
 
 
 if __name__ == "__main__":

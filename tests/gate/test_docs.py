@@ -10,10 +10,11 @@ import msgspec
 import pytest
 
 from groundspeed.analysis.rule import Verdict
+from groundspeed.gate import soak_record
 from groundspeed.gate.config import Config, Override, read_config
 from groundspeed.gate.metrics import METRICS
 from groundspeed.gate.report import Finding
-from groundspeed.gate.soak import BEGIN, END
+from groundspeed.gate.trials import summary
 
 TEXT = (Path(__file__).parents[2] / "docs/gating.md").read_text()
 
@@ -46,5 +47,6 @@ def test_every_verdict_and_field_is_named():
     assert {field.name for field in msgspec.structs.fields(Finding)} <= named
 
 
-def test_the_tally_can_be_written():
-    assert TEXT.count(BEGIN) == TEXT.count(END) == 1
+@pytest.mark.parametrize("module", [soak_record, summary])
+def test_the_tallies_can_be_written(module):
+    assert TEXT.count(module.BEGIN) == TEXT.count(module.END) == 1

@@ -1,38 +1,105 @@
-"""The tally of whole-gate A/A runs: what is kept, and the page that it is written into."""
+"""The tally of whole-gate A/A runs: what is kept, how a run goes on after its budget, the page it is written into."""
 
 from __future__ import annotations
 
 import pytest
 
 from groundspeed.errors import UserError
-from groundspeed.gate.soak import BEGIN, END, read_runs, soak, table, update_page
+from groundspeed.gate import soak
+from groundspeed.gate.soak_record import BEGIN, END, SoakPiece, is_whole, read, table, update_page, whole_runs
 
-ARGUMENTS = ("--all", "--device", "cpu", "--tier", "full")
+ARGUMENTS = ("--device", "cpu", "--tier", "full")
 
 
 @pytest.fixture
-def page(repo):
+def two(repo, monkeypatch):
+    """The scratch repository with a second operator and a page for the tally."""
+    monkeypatch.setattr("groundspeed.gate.soak.machine_name", lambda device: "cpu-fake")
+    for name in ("spec", "torch_eager", "triton_row"):
+        repo.write(f"impls/triple/{name}.py", (repo.root / f"impls/double/{name}.py").read_text())
     repo.write("docs/gating.md", f"before\n{BEGIN}\nstale words\n{END}\nafter\n")
-    return repo.root / "docs/gating.md"
+    repo.commit("Two operators")
+    return repo
 
 
-def test_runs_add_up(repo, page, fake_engine, capsys):
-    assert soak(repo.root, 2, ARGUMENTS, lambda: fake_engine()) == 0
-    assert soak(repo.root, 1, ARGUMENTS, lambda: fake_engine()) == 0
-    runs = read_runs(repo.root / "results")
-    assert [run.compared for run in runs] == [28] * 3 and sum(run.alarms for run in runs) == 0
-    text = page.read_text()
+def run(repo, engine, *words):
+    return soak.main(["--project", str(repo.root), *words, *ARGUMENTS], lambda: engine)
+
+
+def pieces(repo):
+    return read(repo.root / "results")
+
+
+def test_whole_runs_judge_every_operator_and_add_up(two, fake_engine, capsys):
+    assert run(two, fake_engine(), "--runs", "2") == 0
+    assert run(two, fake_engine()) == 0
+    kept = pieces(two)
+    assert [piece.operator for piece in kept] == ["double", "triple"] * 3
+    assert len({piece.run for piece in kept}) == 3 and all(is_whole(own) for own in whole_runs(kept).values())
+    assert {piece.compared for piece in kept} == {28} and sum(piece.alarms for piece in kept) == 0
+    text = (two.root / "docs/gating.md").read_text()
     assert text.startswith("before\n") and text.endswith("after\n") and "stale words" not in text
-    assert "| cpu-fake | 3 | 0 | 0 | 84 | 0 | 0 | 0." in text
-    assert repo.git("status", "--porcelain") == "?? docs/\n?? results/"
+    assert "| cpu-fake | 3 | 0 | 2 | 0 | 168 | 0 | 0 | 0 |" in text
+    assert "| cpu-fake | `device_cold` | 0." in text and "% of 24 |" in text
+    assert {line.split()[-1] for line in two.git("status", "--porcelain").splitlines()} == {"docs/gating.md", "results/"}
+    assert "double: 28 compared, 0 regressed" in capsys.readouterr().out
 
 
-def test_a_run_that_could_not_measure_proves_nothing_and_is_counted_apart(repo, page, fake_engine):
-    assert soak(repo.root, 1, ARGUMENTS, lambda: fake_engine(lose_after=2)) == 2
-    assert "| cpu-fake | 0 | 0 | 1 | 0 | 0 | 0 | 0.00% |" in page.read_text()
+def test_every_run_draws_other_inputs(two, fake_engine):
+    engine = fake_engine()
+    run(two, engine, "--runs", "3")
+    assert [request.seed for request in engine.requests] == [0, 0, 1000, 1000, 2000, 2000]
 
 
-def test_a_false_alarm_is_counted(repo, page, fake_engine):
+class Deadline:
+    """A clock that is past every budget from the n-th look on."""
+
+    def __init__(self, looks):
+        self.looks = looks
+
+    def monotonic(self):
+        self.looks -= 1
+        return 0.0 if self.looks > 0 else 1e9
+
+
+def test_a_run_that_its_budget_cut_short_is_finished_before_the_next_one(two, fake_engine, monkeypatch, capsys):
+    monkeypatch.setattr("groundspeed.gate.soak.time", Deadline(4))  # deadline, operator 1: look, begin, end
+    assert run(two, fake_engine(), "--budget", "10m") == 0
+    assert "before triple: run it again" in capsys.readouterr().out
+    (first,) = pieces(two)
+    assert not is_whole([first]) and "| cpu-fake | 0 and 1 begun | 0 | 1 |" in (two.root / "docs/gating.md").read_text()
+    monkeypatch.undo()
+    monkeypatch.setattr("groundspeed.gate.soak.machine_name", lambda device: "cpu-fake")
+    assert run(two, fake_engine(), "--runs", "2") == 0
+    kept = pieces(two)
+    assert [piece.operator for piece in kept] == ["double", "triple", "double", "triple"]
+    assert kept[0].run == kept[1].run != kept[2].run == kept[3].run
+
+
+def test_another_inventory_begins_a_run_of_its_own(two, fake_engine, monkeypatch):
+    run(two, fake_engine(lose_after=2))
+    two.write("impls/fourth/spec.py", (two.root / "impls/double/spec.py").read_text())
+    two.write("impls/fourth/torch_eager.py", (two.root / "impls/double/torch_eager.py").read_text())
+    run(two, fake_engine())
+    runs = whole_runs(pieces(two))
+    assert [len(own) for own in runs.values()] == [2, 3] and [is_whole(own) for own in runs.values()] == [False, True]
+
+
+def test_what_could_not_be_measured_proves_nothing_and_is_measured_again(two, fake_engine):
+    assert run(two, fake_engine(lose_after=2)) == 2
+    assert "| cpu-fake | 0 and 1 begun | 0 | 0 | 2 | 0 | 0 | 0 | 0 |" in (two.root / "docs/gating.md").read_text()
+    assert run(two, fake_engine()) == 0
+    assert "| cpu-fake | 1 | 0 | 2 | 0 | 56 | 0 | 0 | 0 |" in (two.root / "docs/gating.md").read_text()
+
+
+def test_implementations_can_be_left_out(two, fake_engine):
+    engine = fake_engine()
+    run(two, engine, "--skip", "triton_*")
+    assert {pair.name for request in engine.requests for pair in request.pairs} == {"torch_eager"}
+    assert soak.main(["--project", str(two.root), "--only", "double"]) == 2
+
+
+def test_a_false_alarm_is_counted_and_named(two, fake_engine):
     class Biased(fake_engine):
         def _side(self, side, case, request, random):
             measured = super()._side(side, case, request, random)
@@ -43,14 +110,29 @@ def test_a_false_alarm_is_counted(repo, page, fake_engine):
                 **{**{f: getattr(measured, f) for f in measured.__struct_fields__}, "samples": samples}
             )
 
-    assert soak(repo.root, 1, ARGUMENTS, lambda: Biased()) == 1
-    (run,) = read_runs(repo.root / "results")
-    assert run.alarms == 2 * 2 * 4 and run.largest["device_cold"] == pytest.approx(0.2, abs=0.01)
+    assert run(two, Biased()) == 1
+    first, _ = pieces(two)
+    assert first.alarms == 2 * 2 * 4 == len(first.alarmed)
+    assert max(ratio for _, ratio in first.differences["device_cold"]) == pytest.approx(0.2, abs=0.01)
+    text = (two.root / "docs/gating.md").read_text()
+    assert "| cpu-fake | 1 | 1 | 2 | 0 | 56 | 32 |" in text
+    assert "double/triton_row float32 N=64 device_cold: regressed +20." in text
 
 
-def test_a_page_without_marks_is_named(tmp_path):
+def test_differences_are_shown_by_how_long_a_kernel_takes():
+    seen = [(2e3, 0.02), (5e3, -0.004), (9e3, 0.003), (2e5, 0.001)]
+    piece = SoakPiece("r", ("a",), "a", "m", "d", "c", "pass", "", 1.0, 4, 0, 0, 0, {"device_cold": seen}, [])
+    assert "| m | `device_cold` | 2.00% of 1 | 0.40% of 2 | – | 0.10% of 1 |" in table([piece])
+
+
+def test_pages_without_marks_and_damaged_files_are_named(tmp_path):
     page = tmp_path / "gating.md"
     page.write_text("nothing")
     with pytest.raises(UserError, match="marks"):
         update_page(page, [])
     assert "No whole-gate A/A run" in table([])
+    damaged = tmp_path / "m/soak/x.jsonl.gz"
+    damaged.parent.mkdir(parents=True)
+    damaged.write_bytes(b"{}")
+    with pytest.raises(UserError, match=r"x\.jsonl\.gz"):
+        read(tmp_path)
