@@ -2,8 +2,8 @@
 
 x [N, E, H, W]; reduce [C, E, 1, 1], spatial [C, C, 3, 3] with zeros around the image, expand [E, C, 1, 1], stride 1; E
 is 4C in the network. Batch normalisation is folded into weights and biases, as for inference. With m = N·C·H·W elements
-and E = 4C the block moves 8m at least, and as three convolutions with their epilogues 16m: two intermediate results of m
-are written and read, and x is read again as the residual.
+and E = 4C the block moves 8m at least, and as three convolutions with their epilogues 16m: two intermediate results of
+m are written and read, and x is read again as the residual.
 
 x is N(0, 1) and the weights N(0, 1/E), N(0, 2/9C) and N(0, 2/C), which keeps the second moment of activations near 1
 behind each ReLU; biases are N(0, 0.1²).
