@@ -20,6 +20,13 @@ from groundspeed.report.units import clock, duration, percent, rate, significant
 BEGIN = "<!-- calibration: begin; written by `groundspeed calibrate --markdown`, do not edit -->"
 END = "<!-- calibration: end -->"
 
+_PHASES = {
+    "start": "starting (the next while one loads)",
+    "load": "loading our timers",
+    "peers": "other projects' methods",
+    "probes": "our own",
+}
+
 Table = list[list[str]]
 Draw = Callable[[Table], list[str]]
 
@@ -72,7 +79,9 @@ def _caption(calibration: Calibration) -> str:
     ran = f"{calibration.processes} processes one after another, {calibration.rounds} rounds of two equal sides in each"
     peers = f"; other ways of timing in {calibration.beside} of them" if calibration.beside else ""
     took = f"all of it took {clock(calibration.seconds)}"
-    return f"{device}, torch {environment.torch}; {calibration.started[:10]}{commit}. {ran}{peers}; {took}."
+    split = ", ".join(f"{_PHASES.get(name, name)} {clock(seconds)}" for name, seconds in calibration.phases.items())
+    split = f" Of the processes: {split}." if split else ""
+    return f"{device}, torch {environment.torch}; {calibration.started[:10]}{commit}. {ran}{peers}; {took}.{split}"
 
 
 def _scatter(calibration: Calibration) -> Table:

@@ -11,12 +11,13 @@ from groundspeed.analysis.stats import median
 from groundspeed.calibrate.methods import BY_KEY
 from groundspeed.calibrate.schema import Calibration, Probed, Reading
 from groundspeed.gate.floors import NoiseLine
-from groundspeed.report.units import percent
+from groundspeed.report.units import clock, percent
 
 # The bounds on our own timer, and the value that parts short probes from the others.
 SHORT_NS = 3_000.0
 CV_BOUND, CV_SHARE, CV_BOUND_SHORT = 0.007, 0.90, 0.015
 NCU_NS, NCU_BOUND = 20_000.0, 0.06
+PROCESSES, SECONDS = 12, 240.0
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def verdicts(calibration: Calibration) -> list[Verdict]:
     long = {probe: one for probe, one in ours.items() if one.value > SHORT_NS}
     short = {probe: one for probe, one in ours.items() if one.value <= SHORT_NS}
     ncu = {probe: one.value for (probe, method), one in known.items() if method == "ncu"}
-    return [_long(long), _short(short), _ncu(ours, ncu, calibration)]
+    return [_long(long), _short(short), _ncu(ours, ncu, calibration), _in_time(calibration)]
 
 
 def _long(probes: dict[str, Figure]) -> Verdict:
@@ -142,6 +143,13 @@ def _ncu(ours: dict[str, Figure], ncu: dict[str, float], calibration: Calibratio
         return Verdict(bound, None, "no probe of 20 µs was read by both")
     beyond = tuple(f"{probe}: {_signed(share)}" for probe, share in apart.items() if abs(share) > NCU_BOUND)
     return Verdict(bound, not beyond, f"{_signed(min(apart.values()))} to {_signed(max(apart.values()))}", beyond)
+
+
+def _in_time(calibration: Calibration) -> Verdict:
+    bound = f"{PROCESSES} processes in {clock(SECONDS)}"
+    if calibration.processes < PROCESSES:
+        return Verdict(bound, None, f"{calibration.processes} ran, in {clock(calibration.seconds)}")
+    return Verdict(bound, calibration.seconds <= SECONDS, clock(calibration.seconds))
 
 
 def flush_effect(calibration: Calibration, least_ns: float = NCU_NS) -> str:

@@ -50,7 +50,7 @@ def test_the_bounds_on_scatter(changes, long, short):
         msgspec.structs.replace(one, value_ns=one.value_ns * (1 + changes.get(one.probe, 0.0) * (-1) ** one.process))
         for one in readings("cupti", scatter=0.0)
     ]
-    first, second, _ = verdicts(calibration(readings=own))
+    first, second, *_ = verdicts(calibration(readings=own))
     assert (first.held, second.held) == (long, short)
     named = [exception.partition(":")[0] for one in (first, second) for exception in one.exceptions]
     assert named == ([] if long and short else list(changes))
@@ -72,7 +72,7 @@ def test_nine_of_ten_are_enough_over_three_microseconds():
 
 
 def test_one_process_judges_no_scatter():
-    first, second, _ = verdicts(calibration(readings=readings("cupti", processes=1)))
+    first, second, *_ = verdicts(calibration(readings=readings("cupti", processes=1)))
     assert first.held is None and second.held is None
 
 
@@ -84,6 +84,12 @@ def test_nearness_to_nsight_compute():
     assert found.held is False and found.exceptions == ("relu_64MiB: -11.7 %",), "below 20 µs nothing is asked"
     why = verdicts(calibration(missing=[Missing("ncu", "not permitted")]))[2]
     assert why.held is None and why.found == "no figures of Nsight Compute: not permitted"
+
+
+def test_twelve_processes_in_four_minutes():
+    assert [verdicts(calibration(seconds=seconds))[3].held for seconds in (240.0, 241.0)] == [True, False]
+    few = verdicts(calibration(processes=3, seconds=999.0))[3]
+    assert few.held is None and few.found == "3 ran, in 16 min 39 s"
 
 
 def test_a_cpu_is_not_judged_by_a_gpus_bounds():
