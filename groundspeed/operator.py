@@ -17,6 +17,7 @@ from groundspeed.errors import UserError
 
 DTYPES = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "uint8")
 TIERS = ("small", "core", "full")
+BOUNDS = ("memory", "compute", "link")
 ITEMSIZE = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "uint8": 1}
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
@@ -31,15 +32,21 @@ class Role(enum.Enum):
 
 @dataclass(frozen=True)
 class Input:
-    """One tensor handed to every implementation, and the role it plays."""
+    """One tensor handed to every implementation, the role it plays, and whether it lies in the host's memory."""
 
     tensor: Any
     role: Role
+    host: bool = False
 
 
 def data(tensor: Any) -> Input:
     """Mark a tensor that changes from call to call: converting or padding it is run time."""
     return Input(tensor, Role.DATA)
+
+
+def host_data(tensor: Any) -> Input:
+    """Mark data that lies in the host's memory, page-locked where there is a GPU: bringing it over is run time."""
+    return Input(tensor, Role.DATA, host=True)
 
 
 def weight(tensor: Any) -> Input:
@@ -118,7 +125,9 @@ class Operator:
     inputs(generator, dtype, device, **shape)
         A dict of ``data(tensor)`` and ``weight(tensor)`` in the order of the function's arguments. ``dtype`` is a
         ``torch.dtype``, ``generator`` a seeded ``torch.Generator`` on ``device``. Values must be drawn from the
-        generator, so that every call gives fresh ones.
+        generator, so that every call gives fresh ones. ``host_data(tensor)`` is made on ``device`` like the others and
+        laid into page-locked host memory by the harness: implementations get it there, CuPy's as a NumPy array; the
+        oracle gets it on the device, where the outputs must be. Such an input cannot be empty: no memory, no lock.
     reference(**tensors)
         The float64 oracle: it gets the inputs, floating ones upcast to float64, and returns one tensor or a tuple.
         Never timed.
@@ -134,6 +143,8 @@ class Operator:
         The shapes that are reported, each in every dtype: tier ``full``.
     tiers
         Which of those cases belong to ``small`` (minutes on a CPU) and ``core`` (at most four cases).
+    bound
+        Which ceiling is the measure: ``memory`` (the device's), ``compute``, or ``link`` (from host to device).
     samples(**shape)
         Items in one call (images, rows), for samples/s. Optional.
     ladders
@@ -158,7 +169,7 @@ class Operator:
 
     def __post_init__(self) -> None:
         _require(bool(self.dtypes), "dtypes is empty")
-        _require(self.bound in ("memory", "compute"), f"bound is {self.bound!r}, expected 'memory' or 'compute'")
+        _require(self.bound in BOUNDS, f"bound is {self.bound!r}, expected one of {', '.join(BOUNDS)}")
         for dtype in self.dtypes:
             _require(dtype in DTYPES, f"unknown dtype {dtype!r}, expected one of {', '.join(DTYPES)}")
             _require(dtype in self.tolerance, f"no tolerance for dtype {dtype}")

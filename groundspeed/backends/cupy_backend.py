@@ -55,9 +55,11 @@ def torch_allocator() -> Iterator[None]:
 
 
 def _to_cupy(tensor: Any) -> Any:
-    """A view of the same memory. An empty tensor has no memory to share: DLPack refuses some of them."""
+    """A view of the same memory: of the host's a NumPy array. DLPack refuses some tensors that are empty."""
     import cupy
 
+    if tensor.device.type == "cpu":
+        return tensor.detach().numpy()
     if tensor.numel() == 0:
         return cupy.empty(tuple(tensor.shape), dtype=str(tensor.dtype).removeprefix("torch."))
     return cupy.from_dlpack(tensor.detach())

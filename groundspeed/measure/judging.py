@@ -134,7 +134,7 @@ def clean_up(sheet: Sheet) -> None:
 
 def _sheet(spec: Operator, case: Case, made: inputs.CaseInputs, device: str) -> Sheet:
     held = inputs.tensors(made)
-    expected = inputs.reference(spec, made)
+    expected = inputs.reference(spec, made, device)
     return Sheet(held, referee.clones(held), expected, spec, case, device, settings.current(device))
 
 

@@ -53,18 +53,23 @@ def device_inputs(spec: Operator, case: Case, device: str, seed: int) -> Mapping
     """The case's inputs on a device: same values, shape, strides and offset in memory of just the bytes they span."""
     generator = torch.Generator().manual_seed(seed)
     made = spec.inputs(generator, getattr(torch, case.dtype), torch.device("cpu"), **case.dims)
-    return {name: copied(value.tensor, device) for name, value in made.items()}
+    return {name: copied(value.tensor, device, value.host) for name, value in made.items()}
 
 
-def copied(tensor: torch.Tensor, device: str) -> torch.Tensor:
+def copied(tensor: torch.Tensor, device: str, host: bool = False) -> torch.Tensor:
     """A copy on a device by one transfer of bytes, gaps between elements and bytes before the first included.
 
-    ``Tensor.to`` would pack a strided tensor, and drop the offset that makes a pointer misaligned.
+    ``Tensor.to`` would pack a strided tensor, and drop the offset that makes a pointer misaligned. ``host`` asks for
+    the host's memory instead, page-locked where the device is a GPU.
     """
     if tensor.numel() == 0:
         return tensor.to(device)
     offset = tensor.storage_offset()
-    whole = tensor.as_strided((offset + reach(tensor),), (1,), 0).to(device, copy=True)
+    whole = tensor.as_strided((offset + reach(tensor),), (1,), 0)
+    if host:
+        whole = whole.pin_memory() if device == "cuda" else whole.clone()
+    else:
+        whole = whole.to(device, copy=True)
     return whole.as_strided(tensor.shape, tensor.stride(), offset)
 
 

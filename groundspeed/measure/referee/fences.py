@@ -15,25 +15,33 @@ _ALIGNMENT = 512  # what the CUDA allocator gives; the offset within it is kept,
 _BYTE = 0xFF
 
 
-def fenced(tensor: torch.Tensor) -> torch.Tensor:
+def fenced(tensor: torch.Tensor, host: bool = False) -> torch.Tensor:
     """The same values, shape, strides and alignment in memory of its own between two fences.
 
-    An empty tensor is returned as it is: it has no bytes to lie between.
+    ``host`` asks for the host's memory, page-locked where the tensor is a GPU's. An empty tensor is returned as it is:
+    it has no bytes to lie between.
     """
     elements = reach(tensor)
     if elements == 0:
         return tensor
     size = tensor.element_size()
-    buffer = torch.full((2 * GUARD + 2 * _ALIGNMENT + elements * size,), _BYTE, dtype=torch.uint8, device=tensor.device)
+    buffer = _buffer(2 * GUARD + 2 * _ALIGNMENT + elements * size, tensor.device, host)
     start = GUARD + (tensor.data_ptr() - buffer.data_ptr()) % _ALIGNMENT
     storage = buffer.untyped_storage()
-    flat = torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(storage, start // size, (elements,), (1,))
+    flat = torch.empty(0, dtype=tensor.dtype, device=buffer.device).set_(storage, start // size, (elements,), (1,))
     # The whole range, gaps included: an expanded or strided tensor is laid out as it was.
     flat.copy_(tensor.as_strided((elements,), (1,), tensor.storage_offset()))
     # set_ and not a view: a view would share its version counter with the buffer.
-    return torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(
+    return torch.empty(0, dtype=tensor.dtype, device=buffer.device).set_(
         storage, start // size, tensor.shape, tensor.stride()
     )
+
+
+def _buffer(size: int, device: torch.device, host: bool) -> torch.Tensor:
+    """That many bytes, all fence: on the device, or in the host's memory."""
+    if not host:
+        return torch.full((size,), _BYTE, dtype=torch.uint8, device=device)
+    return torch.full((size,), _BYTE, dtype=torch.uint8, pin_memory=device.type == "cuda")
 
 
 def broken(tensor: torch.Tensor) -> str:

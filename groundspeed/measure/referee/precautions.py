@@ -34,12 +34,7 @@ def poisoned_memory(sheet: Sheet) -> Iterator[None]:
 def filled_memory(sheet: Sheet, byte: int, heap_byte: int) -> Iterator[None]:
     """Fill fresh memory with a byte, on the C heap with one that glibc can be told (any but 0xFF)."""
     mallopt = None if sheet.device == "cuda" else _mallopt()
-    blocks = []
-    for ref in sheet.expected:
-        size = ref.numel() * itemsize(ref, sheet.case)
-        if size and _worth_filling(size, sheet.device, mallopt is not None):
-            # Two: one for the output, one for a temporary of that size.
-            blocks += [torch.full((size,), byte, dtype=torch.uint8, device=sheet.device) for _ in range(2)]
+    blocks = _filled_blocks(sheet, byte, mallopt is not None)
     synchronize(sheet.device)
     del blocks
     if mallopt is None:
@@ -68,14 +63,27 @@ def _mallopt() -> Callable[[int, int], int] | None:
 def inputs_come_late(sheet: Sheet) -> None:
     """On a GPU the inputs are put into place by work that is still queued on the current stream when ``run`` is called.
 
-    A kernel on another stream that does not wait for the current one reads NaN instead.
+    A kernel on another stream that does not wait for the current one reads NaN instead. Inputs in the host's memory are
+    there when ``run`` is called; behind them it is the output's memory that is still being written to, with NaN.
     """
     if sheet.device != "cuda":
         return
-    floating = [name for name, tensor in sheet.held.items() if tensor.is_floating_point() and tensor.numel()]
-    for name in floating:
+    late = [name for name, held in sheet.held.items() if held.is_cuda and held.is_floating_point() and held.numel()]
+    for name in late:
         sheet.held[name].data.fill_(float("nan"))
     synchronize(sheet.device)
     torch.cuda._sleep(_SPIN_CYCLES)
-    for name in floating:
+    for name in late:
         sheet.held[name].data.copy_(sheet.copies[name])
+    if not all(held.is_cuda for held in sheet.held.values()):
+        _filled_blocks(sheet, _NAN, told=False)  # given back at once, and handed out again on this stream
+
+
+def _filled_blocks(sheet: Sheet, byte: int, told: bool) -> list[torch.Tensor]:
+    """Blocks of each output's size, filled by work on the current stream; two: for the output, and for a temporary."""
+    blocks = []
+    for ref in sheet.expected:
+        size = ref.numel() * itemsize(ref, sheet.case)
+        if size and _worth_filling(size, sheet.device, told):
+            blocks += [torch.full((size,), byte, dtype=torch.uint8, device=sheet.device) for _ in range(2)]
+    return blocks
