@@ -62,11 +62,15 @@ class Environment(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Ceilings(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the device reached in this session: bytes/s by kind of traffic, FLOP/s of a matmul by dtype."""
+    """What the device reached in this session: bytes/s by kind of traffic, FLOP/s of a matmul by dtype.
+
+    ``link`` is the rate of a copy from page-locked host memory; 0 where it was not measured.
+    """
 
     copy: float = 0.0
     read: float = 0.0
     write: float = 0.0
+    link: float = 0.0
     matmul: dict[str, float] = {}
 
 

@@ -17,7 +17,7 @@ class Ceiling:
     """The least time for a piece of work in ns, and which ceiling sets it."""
 
     least_ns: float
-    bound: Literal["memory", "compute"]
+    bound: Literal["memory", "compute", "link"]
 
 
 def memory_time(ceilings: Ceilings, bytes_read: int, bytes_written: int) -> float | None:
@@ -47,11 +47,15 @@ def compute_time(ceilings: Ceilings, dtype: str, flops: int) -> float | None:
 def ceiling(ceilings: Ceilings | None, bound: str, dtype: str, flops: int, traffic: tuple[int, int]) -> Ceiling | None:
     """The later of the memory time and the compute time of (bytes read, bytes written) and flops.
 
-    ``bound`` is the operator's own, "memory" or "compute": a compute-bound operator without a measured matmul rate has
-    no ceiling, rather than a bandwidth ceiling that it could never be near.
+    ``bound`` is the operator's own. A compute-bound operator without a measured matmul rate has no ceiling, rather than
+    a bandwidth ceiling that it could never be near; nor has one bound by the link from the host, which must bring all
+    that is read, without a measured rate of that.
     """
     if ceilings is None:
         return None
+    if bound == "link":
+        read = traffic[0]
+        return Ceiling(read / ceilings.link * 1e9, "link") if read and ceilings.link > 0 else None
     memory = memory_time(ceilings, *traffic)
     compute = compute_time(ceilings, dtype, flops)
     if compute is None and bound == "compute":

@@ -11,14 +11,17 @@ from groundspeed.measure.timers.probes import read
 from groundspeed.records import Ceilings
 
 _BYTES = 2 << 30
+_LINK_BYTES = 256 << 20
 _REPEATS = 7
 _MATMUL = 8192
 
 
-def measure_ceilings(dtypes: tuple[str, ...], matmul: bool, timer: Timer) -> Ceilings:
-    """Copy, read and write rates of device memory in bytes/s and, where asked, the matmul rate by dtype in FLOP/s."""
+def measure_ceilings(dtypes: tuple[str, ...], matmul: bool, timer: Timer, link: bool = False) -> Ceilings:
+    """Copy, read and write rates of device memory in bytes/s and, where asked, the matmul rate by dtype in FLOP/s and
+    the rate of copies from page-locked host memory in bytes/s.
+    """
     rates = {dtype: _matmul_rate(dtype, timer) for dtype in dtypes} if matmul else {}
-    ceilings = Ceilings(**_memory_rates(timer), matmul=rates)
+    ceilings = Ceilings(**_memory_rates(timer), link=_link_rate(timer) if link else 0.0, matmul=rates)
     torch.cuda.empty_cache()
     return ceilings
 
@@ -32,6 +35,12 @@ def _memory_rates(timer: Timer) -> dict[str, float]:
         "read": _BYTES / _seconds(lambda: read(source, sink), timer),
         "write": _BYTES / _seconds(lambda: target.fill_(1), timer),
     }
+
+
+def _link_rate(timer: Timer) -> float:
+    source = torch.zeros(_LINK_BYTES, dtype=torch.uint8, pin_memory=True)
+    target = torch.empty(_LINK_BYTES, dtype=torch.uint8, device="cuda")
+    return _LINK_BYTES / _seconds(lambda: target.copy_(source, non_blocking=True), timer)
 
 
 def _matmul_rate(dtype: str, timer: Timer) -> float:

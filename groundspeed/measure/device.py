@@ -63,4 +63,4 @@ def session_ceilings(job: Job, spec: Operator, timer: Timer) -> Ceilings | None:
         return None
     from groundspeed.measure.ceilings import measure_ceilings
 
-    return measure_ceilings(spec.dtypes, spec.bound == "compute", timer)
+    return measure_ceilings(spec.dtypes, spec.bound == "compute", timer, link=spec.bound == "link")

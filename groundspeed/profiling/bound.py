@@ -146,12 +146,12 @@ def _ceiling(where: Position) -> Iterator[str]:
         return
     reached = _reached(where)
     if where.share >= _NEAR:
-        what = "Memory" if where.least.bound == "memory" else "Arithmetic"
+        what = {"memory": "Memory", "compute": "Arithmetic", "link": "The link from the host"}[where.least.bound]
         yield f"{what} bounds it: {reached} is {percent(where.share)} of what this machine reached."
         return
     yield (
         f"It takes {significant(1 / where.share)} times the {duration(where.least.least_ns)} that its "
-        f"{'bytes' if where.least.bound == 'memory' else 'operations'} would ({reached})."
+        f"{'operations' if where.least.bound == 'compute' else 'bytes'} would ({reached})."
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -92,6 +93,14 @@ def test_the_later_of_memory_and_compute_is_the_ceiling():
     assert ceiling(CEILINGS, "compute", "float16", 7 * 10**9, (4_000, 0)).bound == "compute"
     assert ceiling(CEILINGS, "compute", "float16", 7 * 10**9, (4_000, 0)).least_ns == pytest.approx(10_000)
     assert ceiling(CEILINGS, "memory", "float16", 7, (4_000_000, 0)).least_ns == pytest.approx(1000)
+
+
+def test_the_link_from_the_host_is_a_ceiling_of_its_own():
+    linked = msgspec.structs.replace(CEILINGS, link=50e9)
+    found = ceiling(linked, "link", "float16", 7 * 10**9, (50_000, 10**9))
+    assert found.bound == "link" and found.least_ns == pytest.approx(1000)
+    assert ceiling(CEILINGS, "link", "float16", 7, (50_000, 50_000)) is None
+    assert ceiling(linked, "link", "float16", 7, (0, 50_000)) is None
 
 
 @given(st.tuples(*[st.floats(1e11, 1e13)] * 3), st.integers(0, 10**9), st.integers(0, 10**9), st.integers(1, 10**6))

@@ -57,7 +57,7 @@ def test_the_norms_bound_is_rtol_unless_said():
         ({"dtypes": ()}, "dtypes is empty"),
         ({"dtypes": ("float8",)}, "unknown dtype 'float8'"),
         ({"dtypes": ("float32", "float16")}, "no tolerance for dtype float16"),
-        ({"bound": "latency"}, "bound is 'latency', expected 'memory' or 'compute'"),
+        ({"bound": "latency"}, "bound is 'latency', expected one of memory, compute, link"),
         ({"check_shapes": ()}, "check_shapes is empty"),
         ({"bench_shapes": ()}, "bench_shapes is empty"),
         ({"tiers": {"small": FIELDS["tiers"]["small"]}}, "tiers must name the cases of 'small' and of 'core'"),
