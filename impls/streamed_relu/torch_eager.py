@@ -1,0 +1,23 @@
+"""One stream: a copy of everything, then one ATen kernel over the copy.
+
+Bound by the link: N elements cross it, and then cross the device's memory twice. Prediction: 97 % of the rate of a
+plain copy, and at the peak two vectors on the device, the copy and the answer.
+"""
+
+import torch
+
+from .lanes import destination
+
+
+def streamed_relu(x, device):
+    """max(x, 0) on the device for x [N] in host memory, copied without waiting where it is page-locked."""
+    return torch.relu(x.to(device, non_blocking=True))
+
+
+def prepare(x):
+    device = destination(x)
+
+    def run():
+        return streamed_relu(x, device)
+
+    return run
