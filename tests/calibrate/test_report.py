@@ -57,8 +57,8 @@ def test_the_caption_says_on_what_how_and_for_how_long(whole):
     text = markdown(calibration(phases={"start": 61.0, "probes": 20.0}), "nvidia-h200").splitlines()[0]
     assert text == (
         "NVIDIA Test, driver 580.1, torch 2.11.0; 2026-01-01, commit `01234567`. 12 processes one after another, "
-        "30 rounds of two equal sides in each; other ways of timing in 4 of them; all of it took 3 min 20 s. Of the processes: "
-        "starting (the next while one loads) 1 min 01 s, our own 20 s."
+        "30 rounds of two equal sides in each; other ways of timing in 4 of them; all of it took 3 min 20 s. "
+        "Of the processes: starting (the next while one loads) 1 min 01 s, our own 20 s."
     )
 
 
