@@ -38,7 +38,12 @@ def machine_name(device: str | None = None) -> str:
 
     What a host with a GPU measures on its CPU is filed under the CPU's name.
     """
-    return _name(_gpus_of(device), cpu_model())
+    return machine_of(_gpus_of(device))
+
+
+def machine_of(gpus: Sequence[nvml.Gpu]) -> str:
+    """The name of a host with these GPUs and no other."""
+    return _name(gpus, cpu_model())
 
 
 def machine_fields(device: str | None = None) -> dict[str, str]:
@@ -64,7 +69,7 @@ def machine_fields(device: str | None = None) -> dict[str, str]:
 
 def visible_gpu_count() -> int:
     """How many GPUs CUDA_VISIBLE_DEVICES leaves."""
-    return len(_gpus())
+    return len(visible_gpus())
 
 
 def cpu_model() -> str:
@@ -85,10 +90,11 @@ def cpu_model() -> str:
 
 
 def _gpus_of(device: str | None) -> tuple[nvml.Gpu, ...]:
-    return _gpus() if (device or chosen_device()) == "cuda" else ()
+    return visible_gpus() if (device or chosen_device()) == "cuda" else ()
 
 
-def _gpus() -> tuple[nvml.Gpu, ...]:
+def visible_gpus() -> tuple[nvml.Gpu, ...]:
+    """The GPUs that CUDA_VISIBLE_DEVICES leaves, in the order of the bus."""
     return nvml.visible_gpus(nvml.installed_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import shlex
 from collections.abc import Callable
@@ -14,7 +15,8 @@ import msgspec
 from groundspeed import git
 from groundspeed.errors import UserError
 from groundspeed.machine import chosen_device, machine_name
-from groundspeed.measure.process import worker_environment
+from groundspeed.measure.lane import UNATTENDED, Lane, default_place, open_lane
+from groundspeed.measure.neighbours import Neighbours
 from groundspeed.measure.protocol import Job
 from groundspeed.measure.supervisor import Outcome, Progress, supervise
 from groundspeed.operator import Case
@@ -23,7 +25,7 @@ from groundspeed.selection import Selection
 from groundspeed.tree import Implementation, Tree
 
 Tell = Callable[[Progress], None]
-
+Say = Callable[[str], None]
 _SECONDS_EACH = {"cuda": 0.4, "cpu": 0.5}  # budget of timed rounds for one implementation and case
 
 
@@ -54,6 +56,7 @@ def open_run(
     commit: str | None = None,
     device: str | None = None,
     run_id: str | None = None,
+    machine: str | None = None,
 ) -> Run:
     """Begin a run, or go on with one by its id.
 
@@ -61,6 +64,8 @@ def open_run(
         The folder whose implementation files are measured, under the specs of ``root/impls``; that one by default.
     commit
         The revision those files are of; the checked-out one by default.
+    machine
+        What its results are kept under; named from all GPUs that are visible by default.
 
     Raises UserError for a selection that matches nothing, a run id of no run, a device that is not there.
     """
@@ -69,7 +74,7 @@ def open_run(
     selection.check(tree)
     known = git.head(root) if commit is None else git.commit(root, commit)
     device = device or chosen_device()
-    machine = machine_name(device)
+    machine = machine or machine_name(device)
     measured = known if commit is None or known is not git.NO_COMMIT else git.Commit(commit, "")
     if run_id is not None:
         _check_resumed(results / machine / "records", run_id, measured)
@@ -96,31 +101,75 @@ def _check_resumed(records: Path, run_id: str, commit: git.Commit) -> None:
         raise UserError(f"run {run_id} is of {was}, checked out is {now}; check that out, or run without --resume")
 
 
-def measure_operator(run: Run, operator: str, progress: Tell = lambda progress: None) -> Path:
+def measure_operator(
+    run: Run,
+    operator: str,
+    progress: Tell = lambda progress: None,
+    lane: Lane | None = None,
+    say: Say = lambda line: None,
+) -> Path:
     """Sweep one operator in a supervised worker; its record file is on disk when this returns.
 
-    A record that the run already has is kept as it is. Raises UserError for a spec that cannot be used, for a worker
-    that could not start at all, and when the record cannot be written.
+    A record that the run already has is kept as it is. ``lane`` is where it is measured; without one the first visible
+    GPU, or the CPU, is held for this operator alone. ``say`` is called with a line on whoever else uses the GPU.
+
+    Raises UserError for a spec that cannot be used, for a worker that could not start at all, and when the record
+    cannot be written; GpuBusy, which is one, for a GPU that did not become free.
     """
     path = run.record_path(operator)
     if path.exists():
         return path
     spec = run.tree.spec(operator)
-    started = datetime.now(UTC)
     chosen = [one for one in run.tree.implementations(operator) if run.selection.includes(one)]
     if not chosen:
         raise UserError(f"{operator}: none of its implementations is selected; type: groundspeed list {operator}")
-    cases = run.selection.cases(spec)
-    outcome = supervise(job_of(run, operator, chosen, cases), worker_environment({}), progress)
-    if outcome.environment is None:
-        raise UserError(outcome.problem or f"{operator}: the worker ended before it began")
-    record = _record(run, operator, chosen, cases, outcome, started)
+    with contextlib.ExitStack() as held:
+        if lane is None:
+            lane = held.enter_context(open_lane(default_place(run.device), UNATTENDED, say, nursery=False))
+        record = _swept(run, operator, chosen, run.selection.cases(spec), progress, lane, say)
     try:
         write_record(path, record)
     except OSError as error:
         go_on = f"make room and type: groundspeed run --resume {run.run_id}"
         raise UserError(f"{operator}: {path} cannot be written: {error.strerror}; {go_on}") from error
     return path
+
+
+def _swept(
+    run: Run,
+    operator: str,
+    chosen: list[Implementation],
+    cases: tuple[Case, ...],
+    progress: Tell,
+    lane: Lane,
+    say: Say,
+) -> Record:
+    """Measure in a lane, and look before and after who else was there."""
+    before = lane.before(say)
+    started = datetime.now(UTC)
+    job = job_of(run, operator, chosen, cases)
+    outcome = supervise(job, lane.workers.environment, progress, workers=lane.workers)
+    if outcome.environment is None:
+        raise UserError(outcome.problem or f"{operator}: the worker ended before it began")
+    record = _record(run, operator, chosen, cases, outcome, started)
+    return _with_neighbours(record, before.worse(lane.after()))
+
+
+def _with_neighbours(record: Record, seen: Neighbours) -> Record:
+    """A GPU that others worked on makes every time on it doubtful; one that they only sat on is worth a note."""
+    if not seen.present:
+        return record
+    environment = msgspec.structs.replace(record.header.environment, other_processes=seen.processes)
+    header = msgspec.structs.replace(record.header, environment=environment)
+    rows = tuple(row if row.status != "ok" else _marked(row, seen) for row in record.measurements)
+    return Record(header, rows, record.footer)
+
+
+def _marked(row: Measurement, seen: Neighbours) -> Measurement:
+    said = f"the GPU was not ours alone: {seen}"
+    if not seen.working:
+        return msgspec.structs.replace(row, notes=[*row.notes, said])
+    return msgspec.structs.replace(row, unstable="; ".join(filter(None, (row.unstable, said))))
 
 
 def job_of(

@@ -3,10 +3,12 @@
   groundspeed run                              the small tier of everything
   groundspeed run --tier core --only softmax   one operator
   groundspeed run --only softmax/triton_* --only relu --dtype float16
+  groundspeed run --gpus all                   an operator a GPU at a time
   groundspeed run --resume ID                  go on with a run that was ended
 
 Each operator's record is on disk when its sweep ends. Exit status: 0 everything is measured or skipped with a
-reason, 1 an implementation failed, 2 wrong use, a broken spec, or a record that could not be written.
+reason, 1 an implementation failed, 2 wrong use, a broken spec, a record that could not be written, or a GPU that
+did not become free.
 """
 
 from __future__ import annotations
@@ -17,8 +19,6 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,16 +26,13 @@ from groundspeed.errors import UserError
 from groundspeed.operator import TIERS
 from groundspeed.project import Target, command, find_project, parse_target
 from groundspeed.selection import TIMERS, Selection, chosen_energy, chosen_timer
-from groundspeed.tree import BASELINE, SpecError, Tree
+from groundspeed.tree import BASELINE, Tree
 
 if TYPE_CHECKING:
-    from groundspeed.measure.supervisor import Progress
-    from groundspeed.report.progress import Display
+    from groundspeed.measure.lane import Place
     from groundspeed.session import Run
 
-
-_BEFORE_CASES = ("start", "load", "ceilings")
-_INTO_CASE = {"calls": 0.6, "time": 0.65, "memory": 0.95}
+_WAIT_MINUTES = 60.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,6 +47,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dtype", action="append", default=[], metavar="DTYPE", help="narrow to this; may be repeated")
     parser.add_argument("--timer", choices=TIMERS, help="what times on a GPU (default: cupti; see docs/measuring.md)")
     parser.add_argument("--energy", action="store_true", help="measure joules a call; the full tier always does")
+    parser.add_argument(
+        "--gpus", metavar="all|0,1", help="measure on these, an operator at a time on each (default: 0)"
+    )
+    parser.add_argument(
+        "--wait",
+        nargs="?",
+        type=float,
+        const=_WAIT_MINUTES,
+        default=0.0,
+        metavar="MINUTES",
+        help=f"wait until nobody else uses the GPU, so long at most (default: {_WAIT_MINUTES:.0f})",
+    )
     parser.add_argument("--resume", metavar="ID", help="go on with this run: operators it has are not measured again")
     parser.add_argument(
         "--results", type=Path, metavar="DIR", help="where records go (default: results/ of the project)"
@@ -58,6 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from groundspeed import session
+    from groundspeed.commands import sweeping
+    from groundspeed.machine import chosen_device, machine_of
+    from groundspeed.measure.claim import Patience
 
     project = find_project(arguments.project)
     results = (arguments.results or project.results).resolve()
@@ -69,15 +81,29 @@ def run(arguments: argparse.Namespace) -> int:
     timer, energy = arguments.timer or chosen_timer(), arguments.energy or chosen_energy()
     whole = Selection(tuple(plan), _patterns(plan), dtypes, tier, timer=timer, energy=energy)
     _check_writable(results)
-    opened = session.open_run(project.root, results, whole, run_id=arguments.resume)
-    _check_gpu_options(arguments, opened.device)
-    problems: list[str] = []
+    device = chosen_device()
+    _check_gpu_options(arguments, device)
+    places = _places(arguments.gpus, device)
+    # Each worker sees one GPU of this kind, and so its results belong beside those of hosts that have one.
+    machine = machine_of([place.gpu for place in places[:1] if place.gpu]) if arguments.gpus else None
+    opened = session.open_run(project.root, results, whole, device=device, run_id=arguments.resume, machine=machine)
+    again = _again(opened, arguments)
+    advice = "" if arguments.wait else "to wait for it, add --wait"
     try:
-        _sweep(opened, plan, problems)
+        patience = Patience(60 * arguments.wait, advice)
+        problems = sweeping.sweep(opened, plan, places, patience, f"to go on, type: {again}")
     except KeyboardInterrupt:
-        _say_how_to_resume(opened, arguments)
+        _say_how_to_resume(opened, again)
         raise
     return _report(opened, problems)
+
+
+def _places(gpus: str | None, device: str) -> tuple[Place, ...]:
+    """Where to measure; CPU options are checked before."""
+    from groundspeed.machine import visible_gpus
+    from groundspeed.measure.lane import default_place, places
+
+    return (default_place(device),) if gpus is None else places(gpus, visible_gpus())
 
 
 def _check_writable(results: Path) -> None:
@@ -94,6 +120,12 @@ def _check_gpu_options(arguments: argparse.Namespace, device: str) -> None:
         raise UserError(f"--timer {arguments.timer} is a GPU's, and this run is on the CPU, whose clock is its timer")
     if device != "cuda" and arguments.energy:
         raise UserError("--energy reads a GPU's counter, and this run is on the CPU; leave it out")
+    if device != "cuda" and arguments.gpus:
+        raise UserError(f"--gpus {arguments.gpus}: this run is on the CPU; leave it out")
+    if device != "cuda" and arguments.wait:
+        raise UserError("--wait waits for a GPU, and this run is on the CPU; leave it out")
+    if arguments.wait < 0:
+        raise UserError(f"--wait {arguments.wait:g}: expected minutes, 0 for none")
 
 
 def _plan(targets: Sequence[Target], tree: Tree) -> dict[str, tuple[str, ...]]:
@@ -123,85 +155,6 @@ def _resumed_tier(results: Path, run_id: str | None) -> str | None:
     return None
 
 
-def _sweep(opened: Run, plan: dict[str, tuple[str, ...]], problems: list[str]) -> None:
-    """Measure operator after operator; one that cannot be measured leaves its reason and stops no other."""
-    from groundspeed import session
-    from groundspeed.report.progress import Display, Estimate
-    from groundspeed.report.style import Style
-
-    narrowed = {
-        name: replace(opened, selection=replace(opened.selection, implementations=patterns, operators=(name,)))
-        for name, patterns in plan.items()
-    }
-    display = Display(sys.stderr, Style.of(sys.stderr), Estimate(_expected(narrowed)))
-    for operator, one in narrowed.items():
-        if one.record_path(operator).exists():
-            display.say(f"{operator}: already in run {one.run_id}")
-            continue
-        try:
-            display.begin(operator, _summary(one, operator))
-            session.measure_operator(one, operator, partial(_show, display, names=_able(one, operator)))
-            display.end(operator, "measured")
-        except UserError as error:
-            display.end(operator, "could not be measured")
-            problems.append(str(error))
-
-
-def _show(display: Display, event: Progress, names: Sequence[str]) -> None:
-    case = f"case {event.case + 1} of {event.cases}" if event.phase not in _BEFORE_CASES else ""
-    where = ", ".join(part for part in (event.implementation, case) if part)
-    display.update(event.operator, event.phase, where, _share(event, names))
-
-
-def _share(event: Progress, names: Sequence[str]) -> float:
-    """Of an operator's work: whole cases, and how far into the present one. Roughly, for the bar."""
-    if event.phase in _BEFORE_CASES or not event.cases:
-        return 0.0
-    within = _INTO_CASE.get(event.phase, 0.0)
-    if event.implementation in names and event.phase in ("prepare", "first run", "check"):
-        within = _INTO_CASE["calls"] * names.index(event.implementation) / len(names)
-    return (event.case + within) / event.cases
-
-
-def _summary(opened: Run, operator: str) -> str:
-    implementations, cases = _extent(opened, operator)
-    return f"{implementations} implementations, {cases} cases on {opened.machine}"
-
-
-def _extent(opened: Run, operator: str) -> tuple[int, int]:
-    """How many implementations can be timed here, and how many cases there are; no case of a broken spec."""
-    able = len(_able(opened, operator))
-    try:
-        return able, len(opened.selection.cases(opened.tree.spec(operator)))
-    except SpecError:
-        return able, 0
-
-
-def _able(opened: Run, operator: str) -> list[str]:
-    """The selected implementations that this device can time: all on a GPU, PyTorch's own on a CPU."""
-    chosen = [one for one in opened.tree.implementations(operator) if opened.selection.includes(one)]
-    return [one.name for one in chosen if opened.device == "cuda" or one.backend == "torch"]
-
-
-def _expected(narrowed: dict[str, Run]) -> dict[str, float]:
-    """operator → seconds it will take, from the last run of this machine and tier, else from what is usual."""
-    from groundspeed.report.stored import latest_records
-
-    opened = next(iter(narrowed.values()))
-    known = {}
-    records, _ = latest_records(opened.results, opened.machine, [opened.selection.tier])  # an estimate needs no more
-    for record in records:
-        timed = sum(entry.status == "ok" for entry in record.measurements)
-        known[record.header.operator] = record.footer.seconds.get("total", 0.0) / max(timed, 1)
-    start, each = (15.0, 1.0) if opened.device == "cuda" else (8.0, 4.0)
-    expected = {}
-    for operator, one in narrowed.items():
-        implementations, cases = _extent(one, operator)
-        count = implementations * cases
-        expected[operator] = count * known[operator] if known.get(operator) else start + count * each
-    return expected
-
-
 def _report(opened: Run, problems: Sequence[str]) -> int:
     from groundspeed.report.ending import time_split, where
     from groundspeed.report.energy import energy_table, has_energy
@@ -228,19 +181,23 @@ def _report(opened: Run, problems: Sequence[str]) -> int:
     return 1 if count(measured(records), "failed") else 0
 
 
-def _say_how_to_resume(opened: Run, arguments: argparse.Namespace) -> None:
+def _again(opened: Run, arguments: argparse.Namespace) -> str:
+    """What to type to go on with a run."""
+    words = ["run", "--tier", opened.selection.tier]
+    for text in arguments.only:
+        words += ["--only", text]
+    for text in arguments.dtype:
+        words += ["--dtype", text]
+    for name in ("results", "timer", "gpus"):
+        words += [f"--{name}", str(getattr(arguments, name))] if getattr(arguments, name) else []
+    words += ["--energy"] if arguments.energy else []
+    words += [f"--wait={arguments.wait:g}"] if arguments.wait else []
+    return f"{command()} {shlex.join([*words, '--resume', opened.run_id])}"
+
+
+def _say_how_to_resume(opened: Run, again: str) -> None:
     done = sorted(path.name.partition(".")[0] for path in opened.record_path("x").parent.glob("*.jsonl.gz"))
     if not done:
         print("\ngroundspeed: no operator was finished, nothing is kept", file=sys.stderr)
         return
-    again = ["run", "--tier", opened.selection.tier]
-    for text in arguments.only:
-        again += ["--only", text]
-    for text in arguments.dtype:
-        again += ["--dtype", text]
-    if arguments.results:
-        again += ["--results", str(arguments.results)]
-    again += ["--timer", arguments.timer] if arguments.timer else []
-    again += ["--energy"] if arguments.energy else []
-    again += ["--resume", opened.run_id]
-    print(f"\ngroundspeed: kept {', '.join(done)}; to go on, type: {command()} {shlex.join(again)}", file=sys.stderr)
+    print(f"\ngroundspeed: kept {', '.join(done)}; to go on, type: {again}", file=sys.stderr)

@@ -89,9 +89,21 @@ class Gpu:
 
     def other_processes(self) -> int:
         """Compute processes on the GPU besides this one, as far as this container can see."""
-        own = os.getpid()
+        return sum(1 for pid, _ in self.compute_processes() if pid != os.getpid())
+
+    def compute_processes(self) -> list[tuple[int, int]]:
+        """Process id and bytes held of each process with a context on the GPU; 0 bytes where the driver tells none."""
         running = self._nvml.nvmlDeviceGetComputeRunningProcesses(self._handle)
-        return sum(1 for process in running if process.pid != own)
+        return [(process.pid, process.usedGpuMemory or 0) for process in running]
+
+    def utilisation(self) -> int:
+        """Per cent of the last second or less in which a kernel ran; 0 where the GPU does not tell."""
+        try:
+            return int(self._nvml.nvmlDeviceGetUtilizationRates(self._handle).gpu)
+        except Exception as error:
+            if type(error).__name__ == "NVMLError_NotSupported":
+                return 0
+            raise
 
 
 def summary(readings: Iterable[Reading]) -> Clocks | None:

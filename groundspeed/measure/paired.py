@@ -13,6 +13,7 @@ import msgspec
 
 from groundspeed.gate.paired import MeasureLost, Pair, PairOutcome, PairRequest, PairSamples
 from groundspeed.machine import machine_name
+from groundspeed.measure.lane import UNATTENDED, default_place, hold
 from groundspeed.measure.process import Worker, start_worker, worker_environment
 from groundspeed.measure.protocol import Job, Side
 from groundspeed.measure.supervisor import Outcome, supervise
@@ -25,7 +26,8 @@ _AHEAD = 2  # workers waiting: each holds a few hundred MB of host memory and, u
 
 def measure_pairs(request: PairRequest) -> Iterator[PairSamples]:
     """Yield what each process learnt, in order. Raises MeasureLost when no worker can measure any more."""
-    environment = worker_environment({})
+    place = default_place(request.device)
+    environment = worker_environment(place.variables)
     numbers = range(request.first_process, request.first_process + request.processes)
     waiting: list[Worker] = []
     try:
@@ -33,7 +35,8 @@ def measure_pairs(request: PairRequest) -> Iterator[PairSamples]:
             ahead = min(_AHEAD, numbers[-1] - number)
             while len(waiting) <= ahead:
                 waiting.append(start_worker(environment))
-            outcome = supervise(_job(request, number), environment, lambda progress: None, waiting.pop(0))
+            with hold(place, UNATTENDED):
+                outcome = supervise(_job(request, number), environment, lambda progress: None, waiting.pop(0))
             if outcome.environment is None:
                 raise MeasureLost(outcome.problem or f"{request.operator}: process {number} ended before it began")
             yield PairSamples(

@@ -68,7 +68,7 @@ def supervise(
         watch = _Watch(remaining, outcome, attempt, progress)
         worker = waiting or _next_worker(environment, workers, watch)
         waiting = None
-        end = _run_worker(attempt, worker, watch)
+        end = _run_worker(attempt, worker, watch, (lambda: None) if workers is None else workers.check)
         remaining = [case for case in remaining if case not in watch.finished]
         if end is None or not remaining:
             return outcome
@@ -214,10 +214,15 @@ def _failed(job: Job, case: int, name: str, failure: Failure, reason: str) -> Me
     )
 
 
-def _run_worker(job: Job, worker: Worker, watch: _Watch) -> _End | None:
-    """One worker from its job to its end; None when it did all its work."""
+def _run_worker(job: Job, worker: Worker, watch: _Watch, check: Callable[[], None]) -> _End | None:
+    """One worker from its job to its end; None when it did all its work. What ``check`` raises, at times, ends it."""
+
+    def limit() -> float:
+        check()
+        return watch.limit
+
     try:
-        listening = worker.lines(lambda: watch.limit) if worker.hand_over(job) else ()
+        listening = worker.lines(limit) if worker.hand_over(job) else ()
         for line in listening:
             if line is None:
                 return _End("timeout", f"no sign of life for {watch.limit:.0f} s")

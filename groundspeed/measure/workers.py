@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Event
 from types import TracebackType
 from typing import Self
 
@@ -9,23 +10,30 @@ from groundspeed.measure.forked import Nursery, NurseryLost, supported
 from groundspeed.measure.process import Worker, start_worker
 
 
+class Stopped(Exception):
+    """The run is being ended: no result is wanted any more."""
+
+
 class Workers:
     """Workers in one environment, forked from a nursery while that can be trusted, else started anew.
 
     compiler
         Whether the nursery imports the compiler behind torch.compile too.
+    nursery
+        Whether there is one at all: for a single worker it is no gain.
     why_not
         Why no nursery is used any more; empty while one is.
 
     Use it as a context manager: the nursery ends with it.
     """
 
-    def __init__(self, environment: dict[str, str], compiler: bool = True) -> None:
+    def __init__(self, environment: dict[str, str], compiler: bool = True, nursery: bool = True) -> None:
         self.environment = environment
-        self.why_not = "" if supported() else "this system has no process handles"
+        self.why_not = "not asked for" if not nursery else "" if supported() else "this system has no process handles"
         # Another is tried when one is lost: without the compiler, whose imports are the larger part of the risk.
         self._plans = [True, False] if compiler else [False, False]
         self._nursery: Nursery | None = None
+        self._stopped = Event()
 
     def __enter__(self) -> Self:
         return self
@@ -38,8 +46,18 @@ class Workers:
         if not self.why_not and self._nursery is None:
             self._nursery = Nursery(self.environment, compiler=self._plans[0])
 
+    def stop(self) -> None:
+        """End what is being measured, from another thread: ``check`` raises from now on."""
+        self._stopped.set()
+
+    def check(self) -> None:
+        """Raise Stopped when the run is being ended."""
+        if self._stopped.is_set():
+            raise Stopped
+
     def start(self) -> Worker:
         """A worker that does its imports, or has done them, and waits for its job."""
+        self.check()
         while not self.why_not:
             self.warm_up()
             assert self._nursery is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from threading import RLock
 from typing import TextIO
 
 from groundspeed.report.style import Style, clip, pad, width
@@ -28,77 +29,100 @@ _REDRAW = 0.1  # seconds between two drawings of the line
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
+@dataclass(frozen=True)
+class Pace:
+    """How long an operator has run, in seconds, and how much of its work, 0 to 1, is done."""
+
+    elapsed: float
+    share: float
+
+
 @dataclass
 class Estimate:
     """Seconds left, from what each operator is expected to take and how far off that was so far.
 
     expected
-        operator → seconds, in the order in which they are measured
+        operator → seconds
+    lanes
+        How many are measured at a time, while there are so many left.
     """
 
     expected: Mapping[str, float]
     spent: dict[str, float] = field(default_factory=dict)
+    lanes: int = 1
 
-    def left(self, operator: str, share: float, elapsed: float) -> float:
-        """While ``operator`` has run for ``elapsed`` seconds and done ``share`` of its work."""
-        planned = sum(self.expected[name] for name in self.spent) + self.expected.get(operator, 0.0) * share
-        actual = sum(self.spent.values()) + elapsed
+    def left(self, running: Mapping[str, Pace]) -> float:
+        """While these operators run, side by side."""
+        planned = sum(self.expected[name] for name in self.spent) + self._done(running)
+        actual = sum(self.spent.values()) + sum(pace.elapsed for pace in running.values())
         # Before a tenth of an operator is done, its start-up says nothing about its pace.
-        pace = actual / planned if planned and (self.spent or share >= 0.1) else 1.0
-        pace = min(max(pace, 0.2), 10.0)
-        later = sum(seconds for name, seconds in self.expected.items() if name not in self.spent and name != operator)
-        return pace * (self.expected.get(operator, 0.0) * (1 - share) + later)
+        told = self.spent or any(pace.share >= 0.1 for pace in running.values())
+        pace = min(max(actual / planned if planned and told else 1.0, 0.2), 10.0)
+        unfinished = sum(seconds for name, seconds in self.expected.items() if name not in self.spent)
+        return pace * (unfinished - self._done(running)) / max(1, self.lanes)
 
-    def total(self) -> float:
-        return sum(self.expected.values())
+    def share(self, running: Mapping[str, Pace]) -> float:
+        """Of the whole run, weighed by expected seconds."""
+        planned = sum(self.expected[name] for name in self.spent)
+        return (planned + self._done(running)) / (sum(self.expected.values()) or 1.0)
+
+    def _done(self, running: Mapping[str, Pace]) -> float:
+        return sum(self.expected.get(name, 0.0) * pace.share for name, pace in running.items())
+
+
+@dataclass
+class _Running:
+    """An operator that is being swept: since when, how far, and what was said last of it."""
+
+    began: float
+    share: float = 0.0
+    said: str = ""
 
 
 class Display:
-    """What is shown while operators are swept, on one stream."""
+    """What is shown while operators are swept, on one stream. Several may be swept at a time, each by its thread."""
 
     def __init__(
         self, stream: TextIO, style: Style, estimate: Estimate, now: Callable[[], float] = time.monotonic
     ) -> None:
         self._stream, self._style, self._estimate, self._now = stream, style, estimate, now
         self._live = stream.isatty()
-        self._began = now()
-        self._share = 0.0
+        self._running: dict[str, _Running] = {}
         self._drawn = -_REDRAW
+        self._lock = RLock()
 
     def begin(self, operator: str, summary: str) -> None:
         """An operator's sweep begins."""
-        self._began = self._now()
-        self._share = 0.0
-        if not self._live:
-            self._write_line(f"{operator}: {summary}")
+        with self._lock:
+            self._running[operator] = _Running(self._now())
+            if not self._live:
+                self._write_line(f"{operator}: {summary}")
 
     def update(self, operator: str, phase: str, where: str, share: float) -> None:
         """Something of the sweep happened; about ``share`` of its work, 0 to 1, is done."""
-        now = self._now()
-        if not self._live or now - self._drawn < _REDRAW:
-            return
-        self._drawn = now
-        self._share = share = max(self._share, min(1.0, share))  # a bar that runs backwards helps nobody
-        left = self._estimate.left(operator, share, now - self._began)
-        overall = self._overall(operator, share)
-        tail = f"{overall * 100:3.0f} %  about {clock(left)} left"
-        head = f"{self._style.bold(operator)} {_bar(overall)} {tail}"
-        text = f"{_WORDS.get(phase, phase)} {where}".strip()
-        room = self._style.width - width(head) - 3
-        self._redraw(f"{head}  {self._style.dim(clip(text, room))}" if room > 8 else head)
+        with self._lock:
+            now = self._now()
+            one = self._running.setdefault(operator, _Running(now))
+            one.share = max(one.share, min(1.0, share))  # a bar that runs backwards helps nobody
+            one.said = f"{_WORDS.get(phase, phase)} {where}".strip()
+            if self._live and now - self._drawn >= _REDRAW:
+                self._drawn = now
+                self._draw()
 
     def end(self, operator: str, outcome: str) -> None:
         """An operator's sweep has ended."""
-        spent = self._now() - self._began
-        self._estimate.spent[operator] = spent
-        left = self._estimate.left("", 0.0, 0.0)
-        ahead = "" if self._live or not left else f"; about {clock(left)} left"
-        self.say(f"{operator}: {outcome} in {clock(spent)}{ahead}")
+        with self._lock:
+            spent = self._now() - self._running.pop(operator).began
+            self._estimate.spent[operator] = spent
+            left = self._estimate.left(self._paces())
+            ahead = "" if self._live or not left else f"; about {clock(left)} left"
+            self.say(f"{operator}: {outcome} in {clock(spent)}{ahead}")
 
     def say(self, line: str) -> None:
         """A line of its own."""
-        self.clear()
-        self._write_line(line)
+        with self._lock:
+            self.clear()
+            self._write_line(line)
 
     def clear(self) -> None:
         """Take the line away, so that something else can be written."""
@@ -106,10 +130,22 @@ class Display:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
 
-    def _overall(self, operator: str, share: float) -> float:
-        """Of the whole run, weighed by expected seconds."""
-        planned = sum(self._estimate.expected[name] for name in self._estimate.spent)
-        return (planned + self._estimate.expected.get(operator, 0.0) * share) / (self._estimate.total() or 1.0)
+    def _paces(self) -> dict[str, Pace]:
+        now = self._now()
+        return {name: Pace(now - one.began, one.share) for name, one in self._running.items()}
+
+    def _draw(self) -> None:
+        paces = self._paces()
+        overall = self._estimate.share(paces)
+        tail = f"{overall * 100:3.0f} %  about {clock(self._estimate.left(paces))} left"
+        names = list(self._running)
+        many = names[0] if len(names) == 1 else f"{len(names)} operators"
+        head = f"{self._style.bold(many)} {_bar(overall)} {tail}"
+        room = self._style.width - width(head) - 3
+        said = [one.said if len(names) == 1 else f"{name} {one.said}" for name, one in self._running.items()]
+        each = max(8, (room - 3 * (len(said) - 1)) // len(said))
+        text = " · ".join(clip(one, room if len(said) == 1 else each) for one in said)
+        self._redraw(f"{head}  {self._style.dim(clip(text, room))}" if room > 8 else head)
 
     def _redraw(self, line: str) -> None:
         self._stream.write("\r" + pad(line, self._style.width - 1) + "\x1b[K")

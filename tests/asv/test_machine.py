@@ -77,7 +77,7 @@ def test_visible_devices_are_read_as_cuda_reads_them(visible: str | None, expect
 
 
 def test_fields_hold_nothing_that_changes_while_the_machine_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "_gpus", lambda: (H200, SECOND))
+    monkeypatch.setattr(machine, "visible_gpus", lambda: (H200, SECOND))
     fields = machine.machine_fields("cuda")
     assert fields["machine"] == "nvidia-h200-x2"
     assert fields["gpu"] == "NVIDIA H200 x2"
@@ -88,12 +88,12 @@ def test_fields_hold_nothing_that_changes_while_the_machine_stays(monkeypatch: p
 
 
 def test_without_a_gpu_there_are_no_gpu_fields(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "_gpus", lambda: ())
+    monkeypatch.setattr(machine, "visible_gpus", lambda: ())
     assert set(machine.machine_fields("cuda")) == {"machine", "os", "arch", "cpu", "num_cpu", "ram"}
 
 
 def test_what_is_measured_on_the_cpu_of_a_gpu_host_is_filed_under_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "_gpus", lambda: (H200,))
+    monkeypatch.setattr(machine, "visible_gpus", lambda: (H200,))
     monkeypatch.setattr(machine, "torch_has_cuda", lambda: True)
     assert machine.machine_name() == "nvidia-h200"
     monkeypatch.setattr(machine, "torch_has_cuda", lambda: False)

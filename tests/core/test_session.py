@@ -12,7 +12,10 @@ import pytest
 
 from groundspeed import session
 from groundspeed.errors import UserError
+from groundspeed.measure.lane import CPU, Lane
+from groundspeed.measure.neighbours import NOBODY, Neighbours
 from groundspeed.measure.supervisor import Outcome
+from groundspeed.measure.workers import Workers
 from groundspeed.operator import Case
 from groundspeed.records import Environment, Measurement, find_records, read_record
 from groundspeed.selection import Selection
@@ -33,7 +36,7 @@ def jobs(monkeypatch):
     """Every job handed to a worker; the worker measures all but ``torch_add``, which it takes down with itself."""
     seen = []
 
-    def supervise(job, environment, progress):
+    def supervise(job, environment, progress, workers):
         seen.append(job)
         rows = {
             (number, name): Measurement(name, case.dtype, case.dims, "ok", "case", "implementation")
@@ -169,10 +172,57 @@ def test_a_record_that_cannot_be_written_is_one_line_and_the_rerun_completes(pro
 
 
 def test_a_worker_that_never_began_is_one_line(project, monkeypatch):
-    monkeypatch.setattr(session, "supervise", lambda *_: Outcome(problem="double: the worker ended in start: no torch"))
+    problem = "double: the worker ended in start: no torch"
+    monkeypatch.setattr(session, "supervise", lambda *_, **__: Outcome(problem=problem))
     with pytest.raises(UserError, match=r"^double: the worker ended in start: no torch$"):
         session.measure_operator(open_run(project), "double")
     assert find_records(project / "results") == []
+
+
+class Watching(Lane):
+    """A lane on which others are seen, as told."""
+
+    def __init__(self, *seen: Neighbours) -> None:
+        super().__init__(CPU, Workers({"A": "1"}, nursery=False))
+        object.__setattr__(self, "seen", list(seen))
+
+    def before(self, tell=lambda what: None):
+        tell("others")
+        return self.seen[0]
+
+    def after(self):
+        return self.seen[-1]
+
+
+def rows_beside(project, before: Neighbours, after: Neighbours):
+    said: list[str] = []
+    path = session.measure_operator(open_run(project), "double", lane=Watching(before, after), say=said.append)
+    assert said == ["others"]
+    record = read_record(path)
+    eager, add = record.measurements[:2]
+    assert add.status == "failed" and not add.unstable and not add.notes
+    return record.header.environment.other_processes, eager
+
+
+def test_a_gpu_that_others_worked_on_makes_its_times_doubtful(project, jobs):
+    count, row = rows_beside(project, NOBODY, Neighbours(2, 1 << 30, 45))
+    said = "the GPU was not ours alone: 2 other processes hold 1.0 GiB, and it is 45 % busy"
+    assert count == 2 and row.unstable == said and row.status == "ok"
+    count, row = rows_beside(project, Neighbours(0, 0, 99), NOBODY)
+    assert count == 0 and "99 % busy" in row.unstable
+
+
+def test_a_gpu_that_others_only_sat_on_is_noted(project, jobs):
+    count, row = rows_beside(project, Neighbours(1, 1 << 30, 0), NOBODY)
+    assert count == 1 and row.unstable == ""
+    assert row.notes == ["the GPU was not ours alone: 1 other process holds 1.0 GiB, idle"]
+    assert rows_beside(project, NOBODY, NOBODY)[1].notes == []
+
+
+def test_results_of_chosen_gpus_are_filed_under_the_name_given(project, jobs):
+    run = open_run(project, machine="nvidia-h200")
+    assert run.machine == "nvidia-h200"
+    assert session.measure_operator(run, "double").parts[-4] == "nvidia-h200"
 
 
 def test_what_is_selected_must_be_there(project, jobs):

@@ -85,7 +85,7 @@ def test_why_it_is_slowed(mask, reasons, thermal):
 
 
 def test_this_process_is_not_its_own_neighbour():
-    pids = [SimpleNamespace(pid=pid) for pid in (os.getpid(), 1, 2)]
+    pids = [SimpleNamespace(pid=pid, usedGpuMemory=None) for pid in (os.getpid(), 1, 2)]
     assert gpu(nvmlDeviceGetComputeRunningProcesses=lambda handle: pids).other_processes() == 2
     assert gpu(nvmlDeviceGetComputeRunningProcesses=lambda handle: pids[:1]).other_processes() == 0
 

@@ -1,0 +1,168 @@
+"""The sweep of ``groundspeed run``: operators over one GPU or several, and how far it is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+
+from groundspeed import session
+from groundspeed.errors import UserError
+from groundspeed.measure import preload
+from groundspeed.measure.claim import GpuBusy, Patience
+from groundspeed.measure.handing_out import hand_out
+from groundspeed.measure.lane import Lane, Place, open_lane
+from groundspeed.measure.supervisor import Progress
+from groundspeed.report.progress import Display, Estimate
+from groundspeed.report.stored import latest_records
+from groundspeed.report.style import Style
+from groundspeed.session import Run
+from groundspeed.tree import SpecError
+
+_BEFORE_CASES = ("start", "load", "ceilings")
+_INTO_CASE = {"calls": 0.6, "time": 0.65, "memory": 0.95}
+
+Plan = Mapping[str, tuple[str, ...]]
+"""operator → patterns of its implementations, empty for all."""
+
+
+def sweep(opened: Run, plan: Plan, places: Sequence[Place], patience: Patience, resume: str) -> list[str]:
+    """Measure the operators that the run lacks. Returns what could not be measured and why, a line each.
+
+    One that cannot be measured stops no other. On several places the longest operators go first, so that none of
+    them is begun when the others are done. ``resume`` is what to type to go on.
+
+    Raises UserError when a GPU cannot be had to begin with.
+    """
+    runs = {name: _narrowed(opened, name, patterns) for name, patterns in plan.items()}
+    left = {name: one for name, one in runs.items() if not one.record_path(name).exists()}
+    expected = _expected(opened, left)
+    display = Display(sys.stderr, Style.of(sys.stderr), Estimate(expected, lanes=len(places)))
+    for operator in runs:
+        if operator not in left:
+            display.say(f"{operator}: already in run {opened.run_id}")
+    if not left:
+        return []
+    order = list(left) if len(places) == 1 else sorted(left, key=lambda name: -expected[name])
+    shown = _Shown(display, left, several=len(places) > 1)
+    with ExitStack() as held:
+        say = _once(display)
+        # In one order whoever asks: two runs that wait for each other's GPU would wait for ever.
+        ordered = sorted(places, key=lambda place: place.gpu.uuid if place.gpu else "")
+        compiler = _uses_compiler(left.values())
+        lanes = [held.enter_context(open_lane(place, patience, say, compiler=compiler)) for place in ordered]
+        for lane in lanes:
+            lane.workers.warm_up()
+        try:
+            busy = hand_out(order, lanes, shown.measure)
+        except GpuBusy as last:
+            return [*shown.problems, f"{last}; {resume}"]
+    for one in busy:
+        display.say(str(one))
+    return shown.problems
+
+
+class _Shown:
+    """Measures an operator where it is told to, and shows it."""
+
+    def __init__(self, display: Display, runs: Mapping[str, Run], several: bool) -> None:
+        self._display, self._runs, self._several = display, runs, several
+        self._problems: dict[str, str] = {}
+
+    @property
+    def problems(self) -> list[str]:
+        """What could not be measured, in the order of the operators."""
+        return [self._problems[name] for name in self._runs if name in self._problems]
+
+    def measure(self, lane: Lane, operator: str) -> None:
+        """Raises GpuBusy; what else the user can mend is a problem of this operator."""
+        run = self._runs[operator]
+        where = f" on {lane.place.label}" if self._several else ""
+        self._display.begin(operator, _summary(run, operator) + (f", {lane.place.label}" if self._several else ""))
+        show = partial(_show, self._display, names=_able(run, operator))
+        try:
+            session.measure_operator(run, operator, show, lane, _once(self._display))
+        except GpuBusy:
+            self._display.end(operator, "not measured" + where)
+            raise
+        except UserError as error:
+            self._problems[operator] = str(error)
+            self._display.end(operator, "could not be measured")
+        else:
+            self._display.end(operator, "measured" + where)
+
+
+def _once(display: Display) -> Callable[[str], None]:
+    """Says each line once, although its reason is found again and again."""
+    said: set[str] = set()
+
+    def say(line: str) -> None:
+        if line not in said:
+            said.add(line)
+            display.say(line)
+
+    return say
+
+
+def _narrowed(opened: Run, operator: str, patterns: tuple[str, ...]) -> Run:
+    selection = replace(opened.selection, implementations=patterns, operators=(operator,))
+    return replace(opened, selection=selection)
+
+
+def _uses_compiler(runs: Iterable[Run]) -> bool:
+    found = (one for run in runs for name in run.selection.operators for one in run.tree.implementations(name))
+    return preload.uses_compiler(file for one in found for file in one.files)
+
+
+def _show(display: Display, event: Progress, names: Sequence[str]) -> None:
+    case = f"case {event.case + 1} of {event.cases}" if event.phase not in _BEFORE_CASES else ""
+    where = ", ".join(part for part in (event.implementation, case) if part)
+    display.update(event.operator, event.phase, where, _share(event, names))
+
+
+def _share(event: Progress, names: Sequence[str]) -> float:
+    """Of an operator's work: whole cases, and how far into the present one. Roughly, for the bar."""
+    if event.phase in _BEFORE_CASES or not event.cases:
+        return 0.0
+    within = _INTO_CASE.get(event.phase, 0.0)
+    if event.implementation in names and event.phase in ("prepare", "first run", "check"):
+        within = _INTO_CASE["calls"] * names.index(event.implementation) / len(names)
+    return (event.case + within) / event.cases
+
+
+def _summary(opened: Run, operator: str) -> str:
+    implementations, cases = _extent(opened, operator)
+    return f"{implementations} implementations, {cases} cases on {opened.machine}"
+
+
+def _extent(opened: Run, operator: str) -> tuple[int, int]:
+    """How many implementations can be timed here, and how many cases there are; no case of a broken spec."""
+    able = len(_able(opened, operator))
+    try:
+        return able, len(opened.selection.cases(opened.tree.spec(operator)))
+    except SpecError:
+        return able, 0
+
+
+def _able(opened: Run, operator: str) -> list[str]:
+    """The selected implementations that this device can time: all on a GPU, PyTorch's own on a CPU."""
+    chosen = [one for one in opened.tree.implementations(operator) if opened.selection.includes(one)]
+    return [one.name for one in chosen if opened.device == "cuda" or one.backend == "torch"]
+
+
+def _expected(opened: Run, narrowed: Mapping[str, Run]) -> dict[str, float]:
+    """operator → seconds it will take, from the last run of this machine and tier, else from what is usual."""
+    known = {}
+    records, _ = latest_records(opened.results, opened.machine, [opened.selection.tier])  # an estimate needs no more
+    for record in records:
+        timed = sum(entry.status == "ok" for entry in record.measurements)
+        known[record.header.operator] = record.footer.seconds.get("total", 0.0) / max(timed, 1)
+    start, each = (15.0, 1.0) if opened.device == "cuda" else (8.0, 4.0)
+    expected = {}
+    for operator, one in narrowed.items():
+        implementations, cases = _extent(one, operator)
+        count = implementations * cases
+        expected[operator] = count * known[operator] if known.get(operator) else start + count * each
+    return expected
