@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from dashboard.where import results_folder
+from dashboard.where import known, results_folder
 from groundspeed.errors import UserError
 
 
@@ -29,10 +29,10 @@ def run(arguments: argparse.Namespace) -> int:
     from dashboard.view import device_label, machine_details, machine_names, metric_on
 
     frames = Frames(open_store(results_folder(arguments)).snapshot)
-    machine = _known("machine", arguments.machine, machine_names(frames))
+    machine = known("machine", arguments.machine, machine_names(frames))
     details = machine_details(frames, machine)
-    metric = metric_on(details, _known("metric", arguments.metric, tuple(METRICS)))
-    operator = _known("operator", arguments.operator, frames.choices(machine, "groundspeed", "operator"))
+    metric = metric_on(details, known("metric", arguments.metric, tuple(METRICS)))
+    operator = known("operator", arguments.operator, frames.choices(machine, "groundspeed", "operator"))
     found = queries.best_by_size(frames.latest(machine, "groundspeed"), operator, metric.name)
     rows = found.sort("dtype", "bytes").to_dicts()
     if not rows:
@@ -75,16 +75,6 @@ def dispatch_table(
         "unit": unit,
         "dtypes": by_dtype,
     }
-
-
-def _known(what: str, asked: str | None, known: tuple[str, ...]) -> str:
-    if not known:
-        raise UserError(f"these results hold no {what}: measure something first (groundspeed run)")
-    if asked is None:
-        return known[0]
-    if asked not in known:
-        raise UserError(f"unknown {what} {asked!r}: expected one of {', '.join(known)}")
-    return asked
 
 
 def _lines(rows: list[dict[str, Any]], unit: str) -> list[str]:

@@ -1,13 +1,12 @@
 """Changes of level in the stored history, and which of the worse ones nobody has explained yet.
 
 Stored results never gate a merge (runs hours apart differ by more than their intervals); here they point at commits
-worth a look. A change is told when both levels last three commits and differ by ``SMALLEST`` at least.
+worth a look: steps between levels that last three commits and differ by ``SMALLEST`` at least, and drifts.
 """
 
 from __future__ import annotations
 
 import hashlib
-import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,21 +17,29 @@ import numpy as np
 import polars as pl
 
 from dashboard import triage
-from dashboard.changepoints import SHORTEST, change_points
 from dashboard.components.numbers import ABSENT, percent
+from dashboard.frames import Frames
 from dashboard.store import METRICS, SERIES
+from dashboard.store.queries import differing_fields
 from dashboard.view import View
+from groundspeed.analysis.history import SHORTEST, SMALLEST, Memory
+from groundspeed.analysis.history import Change as Found
 
-SMALLEST = 0.02
 PORTIONS = 8  # of the operators, looked at one after the other
 WINDOW = 200  # commits of a series that are looked at, newest first
+OURS = ("groundspeed", "other_processes")  # of an environment's fields: none that an implementation runs in
 NAMED = 3  # groups that a tile names
-PROVISIONAL = 5  # commits after which a change point no longer moves about
+# Over all snapshots that are served: a commit that arrives adds a value to each series and changes none of the others.
+_MEMORY = Memory()
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change of level of one series. ``worse`` is the relative change, above 0 for the worse in either direction."""
+    """A change of level of one series. ``worse`` is the relative change, above 0 for the worse in either direction.
+
+    It lies after ``last_good`` and no later than ``by``; ``commit`` is the most likely place, of a drift its beginning.
+    ``environment_changed`` names what of the environment differs between the two ("driver, torch").
+    """
 
     machine: str
     environment: str
@@ -44,6 +51,8 @@ class Change:
     unit: str
     commit: str
     last_good: str
+    by: str
+    kind: str
     when: datetime | None
     before: float
     after: float
@@ -51,6 +60,7 @@ class Change:
     provisional: bool
     recovered: bool
     implementation_changed: bool
+    environment_changed: str
 
 
 @dataclass(frozen=True)
@@ -83,6 +93,13 @@ class Group:
         return any(change.provisional for change in self.changes)
 
     @property
+    def environment(self) -> str:
+        """What changed around the implementation when its own files did not: an event of its own, no regression."""
+        if any(change.implementation_changed or not change.environment_changed for change in self.changes):
+            return ""
+        return self.first.environment_changed
+
+    @property
     def recovered(self) -> bool:
         return all(change.recovered for change in self.changes)
 
@@ -91,14 +108,26 @@ def changes_of(view: View) -> list[Change] | None:
     """Every change of the machine's series in the view's metric, newest first; None while they are looked for."""
     frames, machine, project, metric = view.frames, view.machine, view.project, view.metric.name
     return frames.later(
-        ("changes", machine, project, metric), lambda: find_changes(frames.of(machine, project), metric)
+        ("changes", machine, project, metric),
+        lambda: find_changes(frames.of(machine, project), metric, known_environments(frames)),
     )
 
 
 def prepare(view: View) -> None:
     """Look for the changes now: an export cannot show them later."""
     frames, machine, project, metric = view.frames, view.machine, view.project, view.metric.name
-    frames.once(("changes", machine, project, metric), lambda: find_changes(frames.of(machine, project), metric))
+    frames.once(
+        ("changes", machine, project, metric),
+        lambda: find_changes(frames.of(machine, project), metric, known_environments(frames)),
+    )
+
+
+def known_environments(frames: Frames) -> dict[str, str]:
+    """Source of rows -> what its run says of its environment."""
+    return frames.once(
+        "environments",
+        lambda: dict(frames.snapshot.runs.select(pl.col("source", "details").cast(pl.String)).iter_rows()),
+    )
 
 
 def groups_of(view: View) -> list[Group] | None:
@@ -152,19 +181,24 @@ def _commits(view: View, operator: str) -> int:
 
 
 def is_open(group: Group, states: Mapping[str, triage.Event]) -> bool:
-    """Whether somebody should look at a group: worse, not recovered, neither muted nor fixed."""
-    return group.worse > 0 and not group.recovered and triage.state_of(states, group.key) in triage.OPEN
+    """Whether somebody should look at a group: worse by our own doing, not recovered, neither muted nor fixed."""
+    return (
+        group.worse > 0
+        and not group.recovered
+        and not group.environment
+        and triage.state_of(states, group.key) in triage.OPEN
+    )
 
 
-def find_changes(rows: pl.LazyFrame, metric: str) -> list[Change]:
-    """Changes of level in a frame of measurements, newest first."""
+def find_changes(rows: pl.LazyFrame, metric: str, environments: Mapping[str, str]) -> list[Change]:
+    """Changes of level in a frame of measurements, newest first; ``environments`` by the rows' source."""
     direction = METRICS[metric].direction
     found: list[Change] = []
     for portion in range(PORTIONS):
         # A series is of one operator. Sorting a million rows at once took some 230 MB, a portion takes its share of it.
         part = rows.filter(pl.col("operator").hash() % PORTIONS == portion)
         for series in _moving(part, metric).partition_by(SERIES, maintain_order=True):
-            found += _in_series(series.to_dicts(), metric, direction)
+            found += _in_series(series.to_dicts(), metric, direction, environments)
     return sorted(found, key=lambda change: (change.when is not None, change.when, abs(change.worse)), reverse=True)
 
 
@@ -177,6 +211,7 @@ def _moving(rows: pl.LazyFrame, metric: str) -> pl.DataFrame:
         "commit",
         "commit_time",
         "started",
+        "source",
         "unit",
         "direction",
         metric,
@@ -200,31 +235,26 @@ def _moving(rows: pl.LazyFrame, metric: str) -> pl.DataFrame:
     )
 
 
-def _in_series(rows: list[dict[str, Any]], metric: str, direction: str) -> list[Change]:
+def _in_series(
+    rows: list[dict[str, Any]], metric: str, direction: str, environments: Mapping[str, str]
+) -> list[Change]:
     newest = rows[-1]["case_digest"]
     first = max((i + 1 for i, row in enumerate(rows) if row["case_digest"] != newest), default=0)
     rows = rows[first:]  # a changed case is another series
     if len(rows) < 2 * SHORTEST:
         return []
     values = np.array([row[metric] for row in rows], dtype=np.float64)
-    points = [0, *change_points(np.log(values).tobytes()), len(rows)]
-    levels = [float(np.median(values[a:b])) for a, b in itertools.pairwise(points)]
+    changes = _MEMORY.changes((*(rows[-1][name] for name in SERIES), newest, metric), values, SMALLEST)
     up = (rows[-1]["direction"] if metric == "value" else direction) == "higher"
-    found = []
-    for index, at in enumerate(points[1:-1]):
-        before, after = levels[index], levels[index + 1]
-        worse = before / after - 1 if up else after / before - 1
-        final = levels[-1]
-        recovered = worse > 0 and (before / final - 1 if up else final / before - 1) < worse / 2
-        if max(before / after, after / before) - 1 >= SMALLEST:
-            found.append(_change(rows, at, metric, before, after, worse, recovered))
-    return found
+    return [_change(rows, one, metric, up, changes[-1].after, environments) for one in changes]
 
 
 def _change(
-    rows: list[dict[str, Any]], at: int, metric: str, before: float, after: float, worse: float, recovered: bool
+    rows: list[dict[str, Any]], found: Found, metric: str, up: bool, final: float, environments: Mapping[str, str]
 ) -> Change:
-    row, last = rows[at], rows[at - 1]
+    row, last = rows[found.at], rows[max(found.at - 1, 0)]
+    first, by = rows[found.after_index], rows[min(found.by_index, len(rows) - 1)]
+    worse = _worse(found.before, found.after, up)
     return Change(
         machine=row["machine"],
         environment=row["environment"] or "",
@@ -235,15 +265,28 @@ def _change(
         metric=metric,
         unit=row["unit"] or "" if metric == "value" else METRICS[metric].unit,
         commit=row["commit"] or "",
-        last_good=last["commit"] or "",
+        last_good=first["commit"] or "",
+        by=by["commit"] or "",
+        kind=found.kind,
         when=row["commit_time"] or row["started"],
-        before=before,
-        after=after,
+        before=found.before,
+        after=found.after,
         worse=worse,
-        provisional=len(rows) - at < PROVISIONAL,
-        recovered=recovered,
+        provisional=found.provisional,
+        recovered=worse > 0 and _worse(found.before, final, up) < worse / 2,
         implementation_changed=row["implementation_digest"] != last["implementation_digest"],
+        environment_changed=", ".join(_differing(environments, first["source"], by["source"])),
     )
+
+
+def _differing(environments: Mapping[str, str], one: str, other: str) -> list[str]:
+    names = differing_fields(environments.get(one) or "", environments.get(other) or "")
+    return [name for name in names if name not in OURS]
+
+
+def _worse(before: float, after: float, up: bool) -> float:
+    """The relative change from ``before``, above 0 for the worse; ``up`` says that larger values are better."""
+    return before / after - 1 if up else after / before - 1
 
 
 def _key(change: Change) -> str:

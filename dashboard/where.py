@@ -1,8 +1,9 @@
-"""Which results folder and which checkout a command of the dashboard means."""
+"""Which results folder, which checkout and which of the stored names a command of the dashboard means."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from groundspeed.errors import UserError
@@ -29,3 +30,14 @@ def checkout(arguments: argparse.Namespace, results: Path) -> Path:
     if project is None and arguments.results is not None:
         return results.resolve().parent
     return find_project(project).root
+
+
+def known(what: str, asked: str | None, names: Sequence[str]) -> str:
+    """``asked``, or the first of ``names``. Raises UserError with the names when it is none of them."""
+    if not names:
+        raise UserError(f"these results hold no {what}: measure something first (groundspeed run)")
+    if asked is None:
+        return names[0]
+    if asked not in names:
+        raise UserError(f"unknown {what} {asked!r}: expected one of {', '.join(names)}")
+    return asked

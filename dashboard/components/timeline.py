@@ -133,16 +133,19 @@ def _mark(change: Change, points: Sequence[CommitPoint], unit: str) -> Trace | N
     before = [p.ordinal for p in own if p.ordinal < at.ordinal]
     after = [p.ordinal for p in own if p.ordinal >= at.ordinal]
     left, right = (before[0] if before else at.ordinal), after[-1]
+    by = next((p.ordinal for p in own if p.commit == change.by), at.ordinal)
+    # A step is upright before its first commit; a drift slopes from its first commit to its last.
+    bends = [at.ordinal, by] if change.kind == "drift" else [at.ordinal - 0.5, at.ordinal - 0.5]
     drawn = sign(change.implementation or change.environment)
     word = "worse" if change.worse > 0 else "better"
     text = (
-        f"<b>change point</b> {numbers.percent(abs(change.worse))} {word}<br>"
+        f"<b>{change.kind}</b> {numbers.percent(abs(change.worse))} {word}<br>"
         f"{numbers.quantity(change.before, unit)} → {numbers.quantity(change.after, unit)}"
     )
     return {
         "type": "scatter",
         "mode": "lines",
-        "x": [left, at.ordinal - 0.5, at.ordinal - 0.5, right],
+        "x": [left, *bends, right],
         "y": [change.before, change.before, change.after, change.after],
         "text": text,
         "hoverinfo": "text",

@@ -177,7 +177,8 @@ def _change_list(view: View, changes: list[Change]) -> html.Section:
         table.number("Change", "change", lambda v: numbers.percent(v, signed=True), hint="above 0: worse"),
         table.number("Before", "before", view.show),
         table.number("After", "after", view.show),
-        table.link("Commits", "range", lambda r: r["href"]),
+        table.text("Kind", "kind"),
+        table.link("Lies between", "range", lambda r: r["href"]),
         table.text("State", "state"),
     ]
     rows = [
@@ -186,9 +187,10 @@ def _change_list(view: View, changes: list[Change]) -> html.Section:
             "change": c.worse,
             "before": c.before,
             "after": c.after,
-            "range": f"{short(c.last_good)} → {short(c.commit)}",
+            "range": f"{short(c.last_good)} → {short(c.by)}",
+            "kind": c.kind,
             "state": "provisional" if c.provisional else "settled",
-            "href": view.state.to("compare", axis="commit", left=c.last_good, right=c.commit, operator=c.operator),
+            "href": view.state.to("compare", axis="commit", left=c.last_good, right=c.by, operator=c.operator),
         }
         for c in changes
     ]

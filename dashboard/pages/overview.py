@@ -15,9 +15,10 @@ from dashboard.components.palette import sign
 from dashboard.components.parts import age, empty, panel, short, tile
 from dashboard.newest import newest_run
 from dashboard.pages.page import Page, simple
-from dashboard.regressions import SMALLEST, told
+from dashboard.regressions import told
 from dashboard.summary import best_by_case, columns_of, since_previous, speedups_by
 from dashboard.view import View
+from groundspeed.analysis.history import SMALLEST
 
 MANY = 10  # implementations beyond which the matrix starts out by back end
 LISTED = 8

@@ -11,10 +11,17 @@ from dashboard.components import numbers, table
 from dashboard.components.controls import choices
 from dashboard.components.parts import definitions, empty, moment, panel, short
 from dashboard.pages.page import Page, simple
-from dashboard.regressions import PROVISIONAL, SMALLEST, Change, Group, groups_of, is_open
+from dashboard.regressions import Change, Group, groups_of, is_open
 from dashboard.view import View
+from groundspeed.analysis.history import PROVISIONAL, SMALLEST
 
-SHOWN = (("open", "open"), ("muted", "expected, fixed, noise"), ("better", "improvements"), ("all", "all"))
+SHOWN = (
+    ("open", "open"),
+    ("muted", "expected, fixed, noise"),
+    ("better", "improvements"),
+    ("around", "environment"),
+    ("all", "all"),
+)
 
 
 def draw(view: View) -> list[Any]:
@@ -38,7 +45,12 @@ def draw(view: View) -> list[Any]:
 
 def _belongs(group: Group, states: dict[str, triage.Event], kind: str) -> bool:
     opened = is_open(group, states)
-    return {"open": opened, "muted": group.worse > 0 and not opened, "better": group.worse <= 0}.get(kind, True)
+    return {
+        "open": opened,
+        "muted": group.worse > 0 and not opened,
+        "better": group.worse <= 0,
+        "around": bool(group.environment),
+    }.get(kind, True)
 
 
 def _none(view: View, found: list[Group], kind: str) -> html.Section:
@@ -88,9 +100,9 @@ def _row(view: View, group: Group, states: dict[str, triage.Event]) -> dict[str,
         "worse": group.worse,
         "worst": max(change.worse for change in group.changes),
         "state": triage.state_of(states, group.key) + (", recovered" if group.recovered and group.worse > 0 else ""),
-        "certain": "provisional" if group.provisional else "settled",
+        "certain": ("drift, " if first.kind == "drift" else "") + ("provisional" if group.provisional else "settled"),
         "when": moment(first.when),
-        "range": f"{short(first.last_good)} → {short(first.commit)}",
+        "range": f"{short(first.last_good)} → {short(first.by)}",
         "cause": _cause(group),
         "note": event.note if event else "",
         "compare": _compare(view, first),
@@ -100,12 +112,13 @@ def _row(view: View, group: Group, states: dict[str, triage.Event]) -> dict[str,
 def _cause(group: Group) -> str:
     if not group.first.implementation:
         return "not recorded"
-    changed = any(change.implementation_changed for change in group.changes)
-    return "its sources changed" if changed else "same sources: environment or harness"
+    if any(change.implementation_changed for change in group.changes):
+        return "its sources changed"
+    return f"same sources; changed: {group.environment}" if group.environment else "same sources: the harness or chance"
 
 
 def _compare(view: View, change: Change) -> str:
-    return view.state.to("compare", axis="commit", left=change.last_good, right=change.commit, operator=change.operator)
+    return view.state.to("compare", axis="commit", left=change.last_good, right=change.by, operator=change.operator)
 
 
 def _history(view: View, change: Change) -> str:

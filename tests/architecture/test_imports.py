@@ -20,6 +20,7 @@ FOUNDATION = (
     "groundspeed.records",
     "groundspeed.digest",
     "groundspeed.git",
+    "groundspeed.revisions",
     "groundspeed.kernel_names",
 )
 TREE = ("groundspeed.tree", "groundspeed.selection", "groundspeed.project")
@@ -33,6 +34,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "groundspeed.records": (),
     "groundspeed.digest": FOUNDATION,
     "groundspeed.git": (),
+    "groundspeed.revisions": ("groundspeed.git", "groundspeed.errors"),
     "groundspeed.kernel_names": (),
     "groundspeed.tree": (*FOUNDATION,),
     "groundspeed.selection": (*FOUNDATION, "groundspeed.tree"),
@@ -85,7 +87,13 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "groundspeed.asv_replay",
         "groundspeed.asv_answer",
     ),
-    "dashboard": ("groundspeed.records", "groundspeed.analysis", "groundspeed.errors", "groundspeed.project"),
+    "dashboard": (
+        "groundspeed.records",
+        "groundspeed.analysis",
+        "groundspeed.errors",
+        "groundspeed.project",
+        "groundspeed.revisions",
+    ),
     "benchmarks": ("groundspeed.asv_suite", "groundspeed.asv_inventory", "groundspeed.asv_sweep"),
 }
 # asv's own plugins, the pytest plugin and the command line stand on top: they may import all, and none imports them.
