@@ -150,14 +150,14 @@ class Repo:
         self.git("commit", "-q", "--allow-empty", "-m", message)
         return self.git("rev-parse", "HEAD")
 
-    def gate(self, *typed, engine=None):
+    def gate(self, *typed, engine=None, device="cpu"):
         """Run the command; raises UserError as it does."""
         parser = argparse.ArgumentParser()
         parser.add_argument("--project", type=Path, default=self.root)
         gate_command.add_arguments(parser)
         out = self.root.parent / "report.json"
         out.unlink(missing_ok=True)
-        arguments = parser.parse_args([*typed, "--json", str(out), "--device", "cpu", "--tier", "full"])
+        arguments = parser.parse_args([*typed, "--json", str(out), "--device", device, "--tier", "full"])
         engine = engine or FakeEngine()
         status = gate_command.run_with(arguments, lambda: engine)
         report = json.loads(out.read_text()) if out.is_file() else {}

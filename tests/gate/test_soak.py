@@ -41,7 +41,10 @@ def test_whole_runs_judge_every_operator_and_add_up(two, fake_engine, capsys):
     assert text.startswith("before\n") and text.endswith("after\n") and "stale words" not in text
     assert "| cpu-fake | 3 | 0 | 2 | 0 | 168 | 0 | 0 | 0 |" in text
     assert "| cpu-fake | `device_cold` | 0." in text and "% of 24 |" in text
-    assert {line.split()[-1] for line in two.git("status", "--porcelain").splitlines()} == {"docs/gating.md", "results/"}
+    assert {line.split()[-1] for line in two.git("status", "--porcelain").splitlines()} == {
+        "docs/gating.md",
+        "results/",
+    }
     assert "double: 28 compared, 0 regressed" in capsys.readouterr().out
 
 
