@@ -76,7 +76,8 @@ records = st.builds(
         dirty=st.booleans(),
         ladders=st.dictionaries(text, st.lists(text, max_size=2), max_size=2),
         missing=st.dictionaries(text, text, max_size=2),
-        ceilings=st.none() | st.builds(Ceilings, finite, finite, finite, st.dictionaries(text, finite, max_size=2)),
+        ceilings=st.none()
+        | st.builds(Ceilings, finite, finite, finite, finite, st.dictionaries(text, finite, max_size=2)),
     ),
     st.lists(measurements, max_size=4),
     st.dictionaries(text, finite, max_size=2),
