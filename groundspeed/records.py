@@ -138,6 +138,7 @@ class Measurement(msgspec.Struct, frozen=True, omit_defaults=True):
     timer: str = ""  # "cupti", "events", "graph" or "clock"
     samples: dict[str, list[float]] = {}
     kernels: list[str] = []  # device kernels of one call, in order
+    kernel_ns: list[float] = []  # median span of each of them, caches cold; gaps between them are in no span
     prepare_ns: float | None = None
     first_run_ns: float | None = None
     peak_memory_bytes: int | None = None

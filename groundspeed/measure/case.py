@@ -21,7 +21,7 @@ from groundspeed.measure.gpu_state import THERMAL, Reading, summary
 from groundspeed.measure.judging import Judged, disturbed, judge_again, judge_case
 from groundspeed.measure.referee.witness import Witnesses
 from groundspeed.measure.sampling import Rounds, sample
-from groundspeed.measure.timers.base import sample_remarks
+from groundspeed.measure.timers.base import Sample, sample_remarks
 from groundspeed.operator import Case, Operator
 from groundspeed.records import Accuracy, Clocks, Measurement
 
@@ -163,6 +163,12 @@ def _energy(bench: Bench, prepared: Prepared, timed: _Timed, index: int) -> tupl
     return found.nanojoules, str(found)
 
 
+def kernel_times(samples: Sequence[Sample], kernels: Sequence[str]) -> list[float]:
+    """Median span of each of these kernels over the calls that launched just them; empty where no timer sees them."""
+    alike = [one.each for one in samples if one.kernels == kernels and one.each]
+    return [median(times) for times in zip(*alike, strict=True)]
+
+
 def _row(
     bench: Bench,
     spec: Operator,
@@ -197,6 +203,7 @@ def _row(
             "host": [host for _, host in timed.calls[index]],
         },
         kernels=list(kernels),
+        kernel_ns=kernel_times(samples, kernels),
         prepare_ns=prepared.prepare_ns,
         first_run_ns=prepared.first_run_ns,
         peak_memory_bytes=taken.peak_bytes,

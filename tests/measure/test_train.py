@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from groundspeed.measure.case import kernel_times
 from groundspeed.measure.timers.base import Sample
 from groundspeed.measure.timers.train import FLUSH, MARK, SPIN, Span, TimerError, arrange, cut, length
 
@@ -108,7 +109,16 @@ def test_spans_of_overlapping_kernels_count_from_the_first_start_to_the_last_end
     overlapping = [Span("a", 100, 300), Span("b", 150, 200), Span("c", 160, 320)]
     assert length(overlapping) == 220.0 and length([]) == 0.0
     record = [Span(SPINS, 0, 1), Span(FLUSH, 2, 3), *overlapping, Span(MARK, 400, 401), Span("a", 500, 600)]
-    assert cut(record) == [Sample(220.0, 100.0, ("a", "b", "c"))]
+    (sample,) = cut(record)
+    assert sample == Sample(220.0, 100.0, ("a", "b", "c")) and sample.each == (200.0, 50.0, 160.0)
+
+
+def test_a_kernels_time_is_its_median_over_the_calls_that_launched_the_same():
+    calls = [((1.0, 10.0), ("a", "b")), ((3.0, 30.0), ("a", "b")), ((2.0, 20.0), ("a", "b")), ((9.0,), ("a",))]
+    samples = [Sample(99.0, 99.0, names, each=each) for each, names in calls]
+    assert kernel_times(samples, ("a", "b")) == [2.0, 20.0]
+    assert kernel_times([Sample(99.0, 99.0, ("a",))], ("a",)) == []
+    assert kernel_times([Sample(99.0, 99.0)], ()) == []
 
 
 # work on other streams

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 Run = Callable[[], Any]
@@ -21,6 +21,8 @@ class Sample:
         By how much the call's work on other streams began before its turn or outlived it; it is part of the span.
     waited
         Whether the device had to wait for the host inside the call, however long a lead the host was given.
+    each
+        Span of each of ``kernels``. What lies between them, and what overlaps, is in ``cold`` alone.
     """
 
     cold: float
@@ -28,6 +30,7 @@ class Sample:
     kernels: tuple[str, ...] = ()
     astray: float = 0.0
     waited: bool = False
+    each: tuple[float, ...] = field(default=(), compare=False)
 
 
 class Timer(Protocol):

@@ -58,7 +58,8 @@ class _Train:
         early = max((self.flush.end - span.start for span in elsewhere), default=0)
         late = max((span.end - self.mark.start for span in elsewhere), default=0)
         names = tuple(span.name for span in self.cold)
-        return Sample(length(self.cold), length(self.hot), names, float(max(early, late, 0)))
+        each = tuple(length([span]) for span in self.cold)
+        return Sample(length(self.cold), length(self.hot), names, float(max(early, late, 0)), each=each)
 
 
 def cut(spans: Iterable[Span]) -> list[Sample]:
