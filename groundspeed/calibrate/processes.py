@@ -117,13 +117,14 @@ class Child:
         return ProcessLost(self._method, how + (f": {said}" if said else ""))
 
 
-def start_child(task: Task) -> Worker:
-    """Start a process of the package and nothing else."""
-    return start_worker(worker_environment({}), "groundspeed.calibrate.child")
+def start_children(variables: dict[str, str]) -> Start:
+    """What starts a process of the package, with these variables besides its own environment."""
+    environment = worker_environment(variables)
+    return lambda task: start_worker(environment, "groundspeed.calibrate.child")
 
 
 def run_processes(
-    tasks: Sequence[Task], start: Start = start_child, progress: Callable[[int], None] = lambda process: None
+    tasks: Sequence[Task], start: Start, progress: Callable[[int], None] = lambda process: None
 ) -> Iterator[Collected]:
     """Yield what each process told, in order. A peer's method that kills one is left out of all from then on.
 

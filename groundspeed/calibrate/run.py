@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -13,7 +13,7 @@ from groundspeed import git
 from groundspeed.calibrate import ncu, nvbench, peers
 from groundspeed.calibrate.methods import METHODS, why_not_here
 from groundspeed.calibrate.probes import Probe
-from groundspeed.calibrate.processes import Collected, Start, run_processes, start_child
+from groundspeed.calibrate.processes import Collected, run_processes, start_children
 from groundspeed.calibrate.protocol import Task
 from groundspeed.calibrate.schema import Calibration, Missing, Probed, calibration_path, write_calibration
 from groundspeed.calibrate.summary import noise_lines
@@ -31,7 +31,11 @@ _PEER_MODULES = {
 
 @dataclass(frozen=True)
 class Request:
-    """What to calibrate. The first ``beside`` of the processes time by other methods too."""
+    """What to calibrate. The first ``beside`` of the processes time by other methods too.
+
+    variables
+        What the processes have in their environment besides this one's: which GPU they see.
+    """
 
     root: Path
     machine: str
@@ -40,6 +44,7 @@ class Request:
     processes: int = 12
     beside: int = 4
     rounds: int = ROUNDS
+    variables: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ class Told:
     ncu: Callable[[], None] = lambda: None
 
 
-def calibrate(request: Request, told: Told, start: Start = start_child) -> Calibration:
+def calibrate(request: Request, told: Told) -> Calibration:
     """Run it. Raises UserError when no process could measure anything."""
     began, started = monotonic(), datetime.now(UTC)
     absent = absent_peers(request.device)
@@ -61,7 +66,7 @@ def calibrate(request: Request, told: Told, start: Start = start_child) -> Calib
         for number, beside in enumerate(number < request.beside for number in range(request.processes))
     ]
     all_told = Collected()
-    for one in run_processes(tasks, start, told.process):
+    for one in run_processes(tasks, start_children(request.variables), told.process):
         all_told.add(one)
     if all_told.environment is None or not all_told.readings:
         why = next((one.reason for one in all_told.missing), "no process began")
@@ -69,7 +74,7 @@ def calibrate(request: Request, told: Told, start: Start = start_child) -> Calib
     all_told.missing += [Missing(method, reason) for method, reason in absent.items()]
     if request.device == "cuda" and request.beside:
         told.ncu()
-        for found in ncu.measure(names, worker_environment({})):
+        for found in ncu.measure(names, worker_environment(request.variables)):
             (all_told.missing if isinstance(found, Missing) else all_told.readings).append(found)  # type: ignore[arg-type]
     commit = git.head(request.root)
     return Calibration(

@@ -59,17 +59,29 @@ def run(arguments: argparse.Namespace) -> int:
 def _measure(arguments: argparse.Namespace, project: Project, results: Path) -> int:
     from groundspeed.calibrate.run import Request, Told, calibrate, keep
     from groundspeed.machine import chosen_device, machine_name
+    from groundspeed.measure.claim import Patience
+    from groundspeed.measure.lane import default_place, hold
 
     if arguments.processes < 1 or arguments.beside < 0:
         raise UserError("--processes: expected at least 1; --beside: expected at least 0")
     device = chosen_device()
     probes = _chosen(arguments.only, device)
-    request = Request(project.root, machine_name(device), device, probes, arguments.processes, arguments.beside)
+    place = default_place(device)
+    request = Request(
+        project.root,
+        machine_name(device),
+        device,
+        probes,
+        arguments.processes,
+        arguments.beside,
+        variables=place.variables,
+    )
     told = Told(
         process=lambda number: _say(f"process {number + 1} of {request.processes}: {len(probes)} probes on {device}"),
         ncu=lambda: _say("Nsight Compute"),
     )
-    calibration = calibrate(request, told)
+    with hold(place, Patience(), _say):
+        calibration = calibrate(request, told)
     kept = keep(results, calibration)
     status = _show(calibration)
     for path in kept.values():
