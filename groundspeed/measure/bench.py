@@ -77,10 +77,10 @@ def as_fault(error: Exception, device: str, *roots: Path) -> Fault:
     ``roots`` are folders of operators: the innermost line under one of them is where it raised.
     """
     shown = f"{type(error).__name__}: {error}".strip().splitlines()[0][:400]
-    if isinstance(error, BuildError):
     line = raised_at(error, *roots)
     if line:
         shown = f"{shown} ({line})"
+    if isinstance(error, BuildError):
         return Fault("build", str(error))
     if _out_of_memory(error):
         torch.cuda.empty_cache()
@@ -93,7 +93,6 @@ def as_fault(error: Exception, device: str, *roots: Path) -> Fault:
     return Fault("error", shown)
 
 
-def _out_of_memory(error: Exception) -> bool:
 def raised_at(error: BaseException, *roots: Path) -> str:
     """``softmax/torch_eager.py:12``: the innermost line under the roots that an exception went through, or empty."""
     found = ""
@@ -103,6 +102,7 @@ def raised_at(error: BaseException, *roots: Path) -> str:
     return found
 
 
+def _out_of_memory(error: Exception) -> bool:
     """torch's and CuPy's own on a GPU, Python's, and the one torch's CPU allocator has no class for."""
     known = isinstance(error, torch.OutOfMemoryError | MemoryError) or type(error).__name__ == "OutOfMemoryError"
     return known or "can't allocate memory" in str(error)
