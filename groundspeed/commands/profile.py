@@ -46,6 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
     from groundspeed import git
     from groundspeed.analysis.profiles import profile_path, write_profile
     from groundspeed.machine import chosen_device, machine_name
+    from groundspeed.measure.claim import Patience
+    from groundspeed.measure.lane import default_place, hold
     from groundspeed.profiling.choose import choose_cases
     from groundspeed.profiling.compose import compose
     from groundspeed.profiling.page import markdown, terminal
@@ -59,6 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     one = _one(arguments.target, tree)
     device = chosen_device()
     cases = choose_cases(one.operator, tree.spec(one.operator), arguments.case, device)
+    place = default_place(device)
     ask = Ask(
         tree=str(tree.root),
         operator=one.operator,
@@ -66,8 +69,10 @@ def run(arguments: argparse.Namespace) -> int:
         cases=tuple((case.dtype, case.shape) for case in cases),
         device=device,
         calls=1,
+        variables=place.variables,
     )
-    seen, reason = _seen(ask, arguments.tool)
+    with hold(place, Patience(advice="type it again when that has ended")):
+        seen, reason = _seen(ask, arguments.tool)
     case = _case(seen)
     machine, commit = machine_name(device), git.head(project.root)
     found = stored(results, machine, one.operator, one.name, case, tree.implementation_digest(one))

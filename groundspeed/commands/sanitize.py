@@ -39,6 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from groundspeed.machine import chosen_device
+    from groundspeed.measure.claim import Patience
+    from groundspeed.measure.lane import default_place, hold
     from groundspeed.report.style import Style
     from groundspeed.sanitizer.report import summary_line, verdict_lines
     from groundspeed.sanitizer.sweep import exit_status, sweep
@@ -50,14 +52,16 @@ def run(arguments: argparse.Namespace) -> int:
     if chosen_device() != "cuda":
         raise UserError("sanitize needs an NVIDIA GPU that torch can use, and there is none")
     began = time.monotonic()
-    _build(tree, chosen)
     style = Style.of()
     wide = max(len(f"{one.operator}/{one.name}") for one in chosen)
     verdicts = []
     jobs = arguments.jobs or min(_MOST_JOBS, os.cpu_count() or 1)
-    for verdict in sweep(tree, chosen, tool, arguments.tool, jobs):
-        verdicts.append(verdict)
-        print("\n".join(verdict_lines(verdict, wide, style)), flush=True)
+    place = default_place("cuda")
+    with hold(place, Patience(advice="type it again when that has ended")):
+        _build(tree, chosen, place.gpu.uuid if place.gpu else "0")
+        for verdict in sweep(tree, chosen, tool, arguments.tool, jobs, place.variables):
+            verdicts.append(verdict)
+            print("\n".join(verdict_lines(verdict, wide, style)), flush=True)
     print(f"\n{summary_line(verdicts, arguments.tool, time.monotonic() - began, style)}")
     return exit_status(verdicts)
 
@@ -79,22 +83,21 @@ def _chosen(targets: Sequence[str], tree: Tree) -> list[Implementation]:
     return wanted
 
 
-def _build(tree: Tree, chosen: Sequence[Implementation]) -> None:
+def _build(tree: Tree, chosen: Sequence[Implementation], gpu: str) -> None:
     """Compile what is not compiled yet, before anything is watched. A file that fails says so when it is loaded."""
     from groundspeed.build import build_all, find_toolchain
 
     sources = [one.cuda_source for one in chosen if one.cuda_source]
-    capability = _capability()
+    capability = _capability(gpu)
     if not sources or not capability:
         return  # each process builds its own
     print(f"building {len(sources)} .cu files", file=sys.stderr, flush=True)
     build_all(tree.root, sources, find_toolchain(capability))
 
 
-def _capability() -> str:
-    """The first visible GPU's, as ``9.0``; empty where nvidia-smi does not tell. Neither torch nor CUDA is started."""
-    first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0] or "0"
-    query = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader", "-i", first]
+def _capability(gpu: str) -> str:
+    """A GPU's, as ``9.0``; empty where nvidia-smi does not tell. Neither torch nor CUDA is started."""
+    query = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader", "-i", gpu]
     try:
         said = subprocess.run(query, capture_output=True, text=True, timeout=60, check=False)
     except FileNotFoundError:

@@ -17,6 +17,8 @@ class Ask(msgspec.Struct, frozen=True):
         How often ``run`` is called while the profiler looks; twice more before.
     trace
         Where torch.profiler's trace goes; empty where another profiler looks on from outside.
+    variables
+        Of the environment, added to the process's: which GPU it sees.
     """
 
     tree: str
@@ -27,6 +29,7 @@ class Ask(msgspec.Struct, frozen=True):
     calls: int
     trace: str = ""
     seed: int = 0
+    variables: dict[str, str] = {}
 
     def case_list(self) -> list[Case]:
         return [Case(dtype, shape) for dtype, shape in self.cases]

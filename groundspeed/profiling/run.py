@@ -97,7 +97,7 @@ def _with_nsys(ask: Ask, folder: Path) -> Seen:
     report = folder / "report.nsys-rep"
     process = _ran(ask, folder, nsys.record_command(tool, report, ()))
     answer = _answered(ask, process)
-    done, _ = _finished(nsys.trace_command(tool, report), folder)
+    done, _ = _finished(nsys.trace_command(tool, report), folder, {})
     launches = nsys.parse_trace(done)
     if not launches:
         told = [line for line in f"{process.said}\n{done}".splitlines() if "rror" in line or "FATAL" in line]
@@ -125,7 +125,7 @@ def _ran(ask: Ask, folder: Path, prefix: Sequence[str], log: Path | None = None)
     reply.unlink(missing_ok=True)
     question.write_bytes(msgspec.json.encode(ask))
     program = [sys.executable, "-m", "groundspeed.profiling.child", str(question), str(reply)]
-    printed, status = _finished([*prefix, *program], folder)
+    printed, status = _finished([*prefix, *program], folder, ask.variables)
     answer = msgspec.json.decode(reply.read_bytes(), type=Answer) if reply.exists() else None
     return _Process(answer, printed + (_text(log) if log else ""), status)
 
@@ -146,7 +146,7 @@ def _ended(status: int) -> str:
     return f"died of {signal.Signals(-status).name}" if status < 0 else "ended early"
 
 
-def _finished(command: Sequence[str], folder: Path) -> tuple[str, int]:
+def _finished(command: Sequence[str], folder: Path, variables: dict[str, str]) -> tuple[str, int]:
     """What a command printed, and its exit status. It is ended with all that it started when it takes too long."""
     output = folder / "output.txt"
     with open(output, "wb") as file:
@@ -155,7 +155,7 @@ def _finished(command: Sequence[str], folder: Path) -> tuple[str, int]:
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=subprocess.STDOUT,
-            env=worker_environment({}),
+            env=worker_environment(variables),
             start_new_session=True,
         )
         try:

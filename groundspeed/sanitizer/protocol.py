@@ -10,7 +10,10 @@ from groundspeed.operator import Case
 
 
 class Request(msgspec.Struct, frozen=True):
-    """One implementation and the check cases to run it on. ``tree`` is the folder of operators."""
+    """One implementation and the check cases to run it on.
+
+    ``tree`` is the folder of operators; ``variables`` are added to the process's environment: which GPU it sees.
+    """
 
     tree: str
     operator: str
@@ -18,6 +21,7 @@ class Request(msgspec.Struct, frozen=True):
     cases: tuple[tuple[str, tuple[tuple[str, int | str], ...]], ...]
     device: str = "cuda"
     seed: int = 0
+    variables: dict[str, str] = {}
 
     def case_list(self) -> list[Case]:
         return [Case(dtype, shape) for dtype, shape in self.cases]

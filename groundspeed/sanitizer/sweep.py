@@ -14,6 +14,8 @@ from queue import SimpleQueue
 from threading import Event
 from typing import Literal
 
+from msgspec import structs
+
 from groundspeed.operator import Case, Operator
 from groundspeed.sanitizer.log import Report, distinct
 from groundspeed.sanitizer.protocol import Declined, Finished, Raised, Ran, Request
@@ -65,9 +67,17 @@ class Verdict:
         return f"{self.implementation.operator}/{self.implementation.name}"
 
 
-def sweep(tree: Tree, chosen: Sequence[Implementation], tool: Path, check: str, jobs: int) -> Iterator[Verdict]:
+def sweep(
+    tree: Tree,
+    chosen: Sequence[Implementation],
+    tool: Path,
+    check: str,
+    jobs: int,
+    variables: dict[str, str] | None = None,
+) -> Iterator[Verdict]:
     """Watch implementations, ``jobs`` processes side by side; verdicts come in the order of ``chosen``.
 
+    ``variables`` are added to each process's environment.
     Raises SpecError for a spec that cannot be used. Whoever stops asking for verdicts ends what still runs.
     """
     specs = {operator: tree.spec(operator) for operator in dict.fromkeys(one.operator for one in chosen)}
@@ -79,7 +89,7 @@ def sweep(tree: Tree, chosen: Sequence[Implementation], tool: Path, check: str, 
     def in_a_slot(request: Request) -> Watched:
         slot = slots.get()
         try:
-            return watch(tool, check, request, slot, stop)
+            return watch(tool, check, structs.replace(request, variables=variables or {}), slot, stop)
         finally:
             slots.put(slot)
 

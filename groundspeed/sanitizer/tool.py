@@ -81,7 +81,8 @@ def watch(
         folder = Path(name)
         (folder / "request.json").write_bytes(msgspec.json.encode(request))
         command = sanitizer_command(tool, check, folder, slot)
-        status, ended = _run(command, folder / "output.txt", stop, seconds)
+        environment = worker_environment({**_VARIABLES, **request.variables})
+        status, ended = _run(command, environment, folder / "output.txt", stop, seconds)
         log = folder / "log.txt"
         written = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
         printed = (folder / "output.txt").read_text(encoding="utf-8", errors="replace")
@@ -111,7 +112,9 @@ def sanitizer_command(tool: Path, check: str, folder: Path, slot: int) -> list[s
     ]
 
 
-def _run(command: list[str], output: Path, stop: threading.Event, seconds: float) -> tuple[int, str]:
+def _run(
+    command: list[str], environment: dict[str, str], output: Path, stop: threading.Event, seconds: float
+) -> tuple[int, str]:
     """Run it to its end, or end it; its exit status, and why it was ended."""
     if stop.is_set():
         return -signal.SIGKILL, "interrupted"
@@ -121,7 +124,7 @@ def _run(command: list[str], output: Path, stop: threading.Event, seconds: float
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=subprocess.STDOUT,
-            env=worker_environment(_VARIABLES),
+            env=environment,
             start_new_session=True,
         )
     deadline = monotonic() + seconds

@@ -12,6 +12,9 @@ import time
 
 import pytest
 
+from groundspeed import cli, nvml
+from groundspeed.measure import lane
+from groundspeed.measure.claim import Patience, claim
 from tests.cli import toy_project
 from tests.cli.toy_project import ROOT, groundspeed
 from tests.sanitizer import logs
@@ -27,7 +30,8 @@ asked = json.load(open(request))
 labels = [dtype + " " + ",".join(f"{{name}}={{value}}" for name, value in shape) for dtype, shape in asked["cases"]]
 here = os.path.dirname(os.path.abspath(__file__))
 with open(os.path.join(here, "calls.jsonl"), "a") as file:
-    file.write(json.dumps([arguments, labels, os.environ.get("PYTORCH_NO_CUDA_MEMORY_CACHING")]) + "\\n")
+    file.write(json.dumps([arguments, labels, os.environ.get("PYTORCH_NO_CUDA_MEMORY_CACHING"),
+        os.environ.get("CUDA_VISIBLE_DEVICES")]) + "\\n")
 if os.path.exists(os.path.join(here, "refuse")):
     sys.exit("Error: unrecognised option '--padding'")
 if os.path.exists(os.path.join(here, "sleep")):
@@ -78,7 +82,7 @@ def test_all_cuda_implementations_and_no_others(project):
 
 def test_it_is_called_so_that_nothing_hides_an_error(project):
     sanitize(project, "double/cuda_good")
-    ((arguments, labels, caching),) = calls(project)
+    ((arguments, labels, caching, _),) = calls(project)
     assert caching == "1" and len(labels) == 6
     assert arguments[:2] == ["--tool", "memcheck"] and "--padding" in arguments
     assert "groundspeed.sanitizer.child" in arguments
@@ -122,6 +126,29 @@ def test_without_the_tool_one_line_says_what_to_install(project, tmp_path):
     assert done.returncode == 2 and done.stdout == ""
     (line,) = done.stderr.splitlines()
     assert line.startswith("groundspeed: compute-sanitizer is not on the PATH") and "install" in line
+
+
+def hold_the_gpu(monkeypatch, tmp_path):
+    """Another process measures on the only GPU; this one thinks it has it."""
+    gpu = nvml.Gpu("NVIDIA Test", 1 << 30, "GPU-0000")
+    monkeypatch.setattr(lane, "visible_gpus", lambda: (gpu,))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("GROUNDSPEED_DEVICE", "cuda")
+    return claim(gpu.uuid, "GPU 0", Patience())
+
+
+@pytest.mark.parametrize("name", ["sanitize", "profile"])
+def test_a_gpu_that_is_measured_on_is_left_alone(project, tmp_path, monkeypatch, capsys, name):
+    monkeypatch.setenv("PATH", f"{project.parent / 'bin'}:{os.environ['PATH']}")
+    held = hold_the_gpu(monkeypatch, tmp_path)
+    with held:
+        assert cli.main(["--project", str(project), name, "double/cuda_good"]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and "measures on GPU 0; type it again when that has ended" in err
+    assert not (project.parent / "bin" / "calls.jsonl").exists()
+    if name == "sanitize":
+        assert cli.main(["--project", str(project), name, "double/cuda_good"]) == 0
+        assert [call[3] for call in calls(project)] == ["GPU-0000"]
 
 
 def test_without_a_gpu_one_line_says_so(project):
