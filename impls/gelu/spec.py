@@ -4,8 +4,8 @@ Memory-bound, but not by far: some 20 instructions an element, which in 16 bits 
 an element is moved. FLOPs count the error function as one.
 
 Tolerance: 1 + erf(x/√2) cancels for negative x, so that an erf one unit in the last place short of -1 at x = -17, the
-least that N(0, 3²) gives, is off by 17/2 · 2^-23 = 1.0e-6; atol is twice that. PyTorch's eager on a CPU is 1.7e-4 off in
-the norm over inputs below -3 alone, so no case demands the tail; ours use erfc and are within 5e-6 there. A 16-bit
+least that N(0, 3²) gives, is off by 17/2 · 2^-23 = 1.0e-6; atol is twice that. PyTorch's eager on a CPU is 1.7e-4 off
+in the norm over inputs below -3 alone, so no case demands the tail; ours use erfc and are within 5e-6 there. A 16-bit
 output is rounded once; rtol allows twice that, since Triton's interpreter cuts bfloat16 off. At -inf the formula itself
 is NaN and implementations differ at +inf: the special values are NaN and zeros of both signs.
 """
