@@ -17,8 +17,9 @@ from pathlib import Path
 from groundspeed import session
 from groundspeed.errors import UserError
 from groundspeed.machine import chosen_device
+from groundspeed.measure.first_call_subset import read_subset
 from groundspeed.measure.supervisor import Progress
-from groundspeed.selection import VARIABLES, Selection
+from groundspeed.selection import VARIABLES, Selection, chosen_first_call
 from groundspeed.tree import Tree
 
 COMMIT = "GROUNDSPEED_COMMIT"
@@ -75,11 +76,12 @@ def _sweep(root: Path, operator: str, environment: Mapping[str, str]) -> Swept:
         impls=impls,
         commit=environment.get(COMMIT),
         run_id=run_file.read_text() if run_file and run_file.exists() else None,
+        first_call=read_subset(root) if chosen_first_call(environment) else (),
     )
     if run_file and not run_file.exists():
         run.record_path(operator).parent.mkdir(parents=True, exist_ok=True)
         run_file.write_text(run.run_id)
-    record = session.measure_operator(run, operator, _printer())
+    record = session.measure_operator(run, operator, _printer(), say=print)
     return Swept(str(record), left_out=_left_out(narrowed, tree, operator))
 
 

@@ -102,6 +102,24 @@ class KernelResources(msgspec.Struct, frozen=True, omit_defaults=True):
     spill_bytes: int = 0
 
 
+class FirstCall(msgspec.Struct, frozen=True):
+    """From inputs on the device to the first output, in a process that had done nothing but import torch. Nanoseconds.
+
+    load_ns
+        importing the implementation's file, building what is built
+    prepare_ns, run_ns
+        ``prepare`` and the first ``run``
+    """
+
+    load_ns: float
+    prepare_ns: float
+    run_ns: float
+
+    @property
+    def total_ns(self) -> float:
+        return self.load_ns + self.prepare_ns + self.run_ns
+
+
 class Clocks(msgspec.Struct, frozen=True, omit_defaults=True):
     """Read through NVML around the timed rounds of a case."""
 
@@ -134,13 +152,15 @@ class Measurement(msgspec.Struct, frozen=True, omit_defaults=True):
     implementation_digest: str = ""
     failure: Failure | None = None
     reason: str = ""
-    unstable: str = ""  # why the interval stayed wide, although the measurement is kept
+    unstable: str = ""  # why it is doubtful, although it is kept: a wide interval, others on the GPU
     timer: str = ""  # "cupti", "events", "graph" or "clock"
     samples: dict[str, list[float]] = {}
     kernels: list[str] = []  # device kernels of one call, in order
     kernel_ns: list[float] = []  # median span of each of them, caches cold; gaps between them are in no span
     prepare_ns: float | None = None
     first_run_ns: float | None = None
+    first_call_cold: FirstCall | None = None  # with empty caches, and then with what that left in them
+    first_call_warm: FirstCall | None = None
     peak_memory_bytes: int | None = None
     energy_nj: float | None = None
     accuracy: Accuracy | None = None
@@ -167,7 +187,7 @@ class Measurement(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def first_call_ns(self) -> float | None:
-        """Prepare and first run together: compile, tune, load."""
+        """Prepare and first run together, in the sweep's own warm process: compile, tune, load."""
         if self.prepare_ns is None or self.first_run_ns is None:
             return None
         return self.prepare_ns + self.first_run_ns

@@ -21,6 +21,8 @@ VARIABLES = {
     "timer": "GROUNDSPEED_TIMER",
     "energy": "GROUNDSPEED_ENERGY",
 }
+FIRST_CALL = "GROUNDSPEED_FIRST_CALL"
+FIRST_CALLS = ("cold",)  # how first calls are measured, beside that of the sweep's own warm process
 TIMERS = ("cupti", "events", "graph")  # on a GPU; a CPU has its clock
 
 
@@ -125,6 +127,14 @@ def chosen_energy(environment: Mapping[str, str] = os.environ) -> bool:
     if value not in ("", "0", "1"):
         raise UserError(f"{VARIABLES['energy']} is {value!r}, expected 1, or 0 or nothing")
     return value == "1"
+
+
+def chosen_first_call(environment: Mapping[str, str] = os.environ) -> str:
+    """What GROUNDSPEED_FIRST_CALL asks for, one of FIRST_CALLS or nothing. Raises UserError for anything else."""
+    value = environment.get(FIRST_CALL, "")
+    if value not in ("", *FIRST_CALLS):
+        raise UserError(f"{FIRST_CALL} is {value!r}, expected {' or '.join(FIRST_CALLS)}, or nothing")
+    return value
 
 
 def _shape_labels(tree: Tree, operator: str) -> set[str]:

@@ -9,12 +9,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from time import monotonic
 
 import msgspec
 
 from groundspeed import git
 from groundspeed.errors import UserError
 from groundspeed.machine import chosen_device, machine_name
+from groundspeed.measure.first_call_subset import Wanted, chosen_case
+from groundspeed.measure.first_calls import cold_and_warm
 from groundspeed.measure.lane import UNATTENDED, Lane, default_place, open_lane
 from groundspeed.measure.neighbours import Neighbours
 from groundspeed.measure.protocol import Job
@@ -31,7 +34,10 @@ _SECONDS_EACH = {"cuda": 0.4, "cpu": 0.5}  # budget of timed rounds for one impl
 
 @dataclass(frozen=True)
 class Run:
-    """A run of the suite. Its records lie under results/<machine>/records/<run_id>/."""
+    """A run of the suite. Its records lie under results/<machine>/records/<run_id>/.
+
+    ``first_call`` names the implementations whose first calls are measured in fresh processes, cold and warm.
+    """
 
     root: Path
     results: Path
@@ -42,6 +48,7 @@ class Run:
     tree: Tree
     commit: git.Commit
     seed: int = 0
+    first_call: tuple[Wanted, ...] = ()
 
     def record_path(self, operator: str) -> Path:
         return record_path(self.results, self.machine, self.run_id, operator)
@@ -57,6 +64,7 @@ def open_run(
     device: str | None = None,
     run_id: str | None = None,
     machine: str | None = None,
+    first_call: tuple[Wanted, ...] = (),
 ) -> Run:
     """Begin a run, or go on with one by its id.
 
@@ -87,6 +95,7 @@ def open_run(
         selection=selection,
         tree=tree,
         commit=measured,
+        first_call=first_call,
     )
 
 
@@ -152,7 +161,37 @@ def _swept(
     if outcome.environment is None:
         raise UserError(outcome.problem or f"{operator}: the worker ended before it began")
     record = _record(run, operator, chosen, cases, outcome, started)
+    if run.first_call:
+        record = _with_first_calls(run, record, chosen, cases, progress, lane)
     return _with_neighbours(record, before.worse(lane.after()))
+
+
+def _with_first_calls(
+    run: Run, record: Record, chosen: list[Implementation], cases: tuple[Case, ...], progress: Tell, lane: Lane
+) -> Record:
+    """Measure them for those of the subset that passed; a row each, at its case."""
+    began = monotonic()
+    operator = record.header.operator
+    rows = list(record.measurements)
+    for index, row in enumerate(rows):
+        case = Case.of(row.dtype, row.shape)
+        if row.status != "ok" or chosen_case(run.first_call, operator, row.implementation, cases) != case:
+            continue
+        (implementation,) = (one for one in chosen if one.name == row.implementation)
+
+        def tell(which: str, row: Measurement = row, number: int = cases.index(case), done: int = index) -> None:
+            phase = f"first call, {which}"
+            progress(Progress(operator, phase, number, len(cases), row.implementation, done, len(rows)))
+
+        job = job_of(run, operator, [implementation], (case,))
+        found = cold_and_warm(job, lane.workers.environment, tell, lane.workers.check)
+        notes = [*row.notes, found.problem] if found.problem else row.notes
+        rows[index] = msgspec.structs.replace(
+            row, first_call_cold=found.cold, first_call_warm=found.warm, notes=notes
+        )
+    spent = round(monotonic() - began, 3)
+    seconds = {**record.footer.seconds, "first call": spent, "total": record.footer.seconds["total"] + spent}
+    return Record(record.header, tuple(rows), Footer(record.footer.end, seconds))
 
 
 def _with_neighbours(record: Record, seen: Neighbours) -> Record:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from groundspeed.errors import UserError
 from groundspeed.operator import TIERS
 from groundspeed.project import Target, command, find_project, parse_target
-from groundspeed.selection import TIMERS, Selection, chosen_energy, chosen_timer
+from groundspeed.selection import FIRST_CALLS, TIMERS, Selection, chosen_energy, chosen_first_call, chosen_timer
 from groundspeed.tree import BASELINE, Tree
 
 if TYPE_CHECKING:
@@ -47,6 +47,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dtype", action="append", default=[], metavar="DTYPE", help="narrow to this; may be repeated")
     parser.add_argument("--timer", choices=TIMERS, help="what times on a GPU (default: cupti; see docs/measuring.md)")
     parser.add_argument("--energy", action="store_true", help="measure joules a call; the full tier always does")
+    parser.add_argument(
+        "--first-call",
+        choices=FIRST_CALLS,
+        help="measure first calls of a subset in fresh processes too, caches empty and full; see docs/measuring.md",
+    )
     parser.add_argument(
         "--gpus", metavar="all|0,1", help="measure on these, an operator at a time on each (default: 0)"
     )
@@ -70,6 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
     from groundspeed.commands import sweeping
     from groundspeed.machine import chosen_device, machine_of
     from groundspeed.measure.claim import Patience
+    from groundspeed.measure.first_call_subset import read_subset
 
     project = find_project(arguments.project)
     results = (arguments.results or project.results).resolve()
@@ -86,7 +92,16 @@ def run(arguments: argparse.Namespace) -> int:
     places = _places(arguments.gpus, device)
     # Each worker sees one GPU of this kind, and so its results belong beside those of hosts that have one.
     machine = machine_of([place.gpu for place in places[:1] if place.gpu]) if arguments.gpus else None
-    opened = session.open_run(project.root, results, whole, device=device, run_id=arguments.resume, machine=machine)
+    subset = read_subset(project.root) if arguments.first_call or chosen_first_call() else ()
+    opened = session.open_run(
+        project.root,
+        results,
+        whole,
+        device=device,
+        run_id=arguments.resume,
+        machine=machine,
+        first_call=subset,
+    )
     again = _again(opened, arguments)
     advice = "" if arguments.wait else "to wait for it, add --wait"
     try:
@@ -158,6 +173,7 @@ def _resumed_tier(results: Path, run_id: str | None) -> str | None:
 def _report(opened: Run, problems: Sequence[str]) -> int:
     from groundspeed.report.ending import time_split, where
     from groundspeed.report.energy import energy_table, has_energy
+    from groundspeed.report.first_call import first_call_table, has_first_calls
     from groundspeed.report.remarks import count, measured, remarks
     from groundspeed.report.stored import run_records
     from groundspeed.report.style import Style
@@ -169,6 +185,7 @@ def _report(opened: Run, problems: Sequence[str]) -> int:
     for record in records:
         lines += operator_table(record, style)
     lines += [line for record in records if has_energy(record) for line in energy_table(record, style)]
+    lines += [line for record in records if has_first_calls(record) for line in first_call_table(record, style)]
     lines += remarks(records, style)
     lines += time_split(records, style)
     lines += where(opened.record_path("x").parent, records, command())
@@ -191,6 +208,7 @@ def _again(opened: Run, arguments: argparse.Namespace) -> str:
     for name in ("results", "timer", "gpus"):
         words += [f"--{name}", str(getattr(arguments, name))] if getattr(arguments, name) else []
     words += ["--energy"] if arguments.energy else []
+    words += ["--first-call", arguments.first_call] if arguments.first_call else []
     words += [f"--wait={arguments.wait:g}"] if arguments.wait else []
     return f"{command()} {shlex.join([*words, '--resume', opened.run_id])}"
 

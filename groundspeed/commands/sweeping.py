@@ -12,6 +12,7 @@ from groundspeed import session
 from groundspeed.errors import UserError
 from groundspeed.measure import preload
 from groundspeed.measure.claim import GpuBusy, Patience
+from groundspeed.measure.first_call_subset import chosen_case
 from groundspeed.measure.handing_out import hand_out
 from groundspeed.measure.lane import Lane, Place, open_lane
 from groundspeed.measure.supervisor import Progress
@@ -45,6 +46,7 @@ def sweep(opened: Run, plan: Plan, places: Sequence[Place], patience: Patience, 
             display.say(f"{operator}: already in run {opened.run_id}")
     if not left:
         return []
+    _check_first_calls(opened, left)
     order = list(left) if len(places) == 1 else sorted(left, key=lambda name: -expected[name])
     shown = _Shown(display, left, several=len(places) > 1)
     with ExitStack() as held:
@@ -104,6 +106,22 @@ def _once(display: Display) -> Callable[[str], None]:
             display.say(line)
 
     return say
+
+
+def _check_first_calls(opened: Run, runs: Mapping[str, Run]) -> None:
+    """First calls that were asked for, and that no implementation would have, are a typo."""
+    if opened.first_call and not any(_has_first_call(run, operator) for operator, run in runs.items()):
+        subset = ", ".join(map(str, opened.first_call))
+        where = "first_call_subset in pyproject.toml"
+        raise UserError(f"--first-call: nothing in this run is one of {subset}; see {where}")
+
+
+def _has_first_call(run: Run, operator: str) -> bool:
+    try:
+        cases = run.selection.cases(run.tree.spec(operator))
+    except SpecError:
+        return False  # reported by name when its turn comes
+    return any(chosen_case(run.first_call, operator, name, cases) for name in _able(run, operator))
 
 
 def _narrowed(opened: Run, operator: str, patterns: tuple[str, ...]) -> Run:

@@ -3,6 +3,7 @@
 groundspeed table                      the newest run of this machine
 groundspeed table softmax              one operator of it
 groundspeed table --quantity energy    joules a call, and what a watt brings
+groundspeed table --quantity first_call  compiling and tuning, caches empty and full
 groundspeed table --runs               which runs there are
 groundspeed table --readme [--check]   write README's table, or check it
 """
@@ -21,7 +22,7 @@ from groundspeed.records import QUANTITIES
 if TYPE_CHECKING:
     from groundspeed.records import Record
 
-ENERGY = "energy"
+ENERGY, FIRST_CALL = "energy", "first_call"
 README_MACHINE = "nvidia-h200"
 README_TIERS = ("core", "full")
 
@@ -30,7 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("operators", nargs="*", metavar="OPERATOR", help="narrow to these")
     parser.add_argument("--run", metavar="ID", help="this run (default: the newest)")
     parser.add_argument("--machine", metavar="NAME", help="of this machine (default: this one, or the only one)")
-    parser.add_argument("--quantity", choices=(*QUANTITIES, ENERGY), default="device_cold", help="what to compare")
+    parser.add_argument(
+        "--quantity", choices=(*QUANTITIES, ENERGY, FIRST_CALL), default="device_cold", help="what to compare"
+    )
     parser.add_argument("--results", type=Path, metavar="DIR", help="where records are (default: results/)")
     parser.add_argument("--runs", action="store_true", help="list the stored runs of the machine")
     parser.add_argument("--readme", action="store_true", help=f"write README.md's table from results/{README_MACHINE}")
@@ -52,6 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _show(arguments: argparse.Namespace, results: Path, machine: str) -> int:
     from groundspeed.report.energy import energy_table
+    from groundspeed.report.first_call import first_call_table
     from groundspeed.report.remarks import remarks
     from groundspeed.report.stored import run_records, runs
     from groundspeed.report.style import Style
@@ -68,9 +72,10 @@ def _show(arguments: argparse.Namespace, results: Path, machine: str) -> int:
         raise UserError("; ".join([str(error), *problems])) from error
     style = Style.of()
     lines = [_about(chosen[0])] if chosen else []
+    special = {ENERGY: energy_table, FIRST_CALL: first_call_table}
     for record in chosen:
-        wanted = arguments.quantity
-        lines += energy_table(record, style) if wanted == ENERGY else operator_table(record, style, wanted)
+        of_its_own = special.get(arguments.quantity)
+        lines += of_its_own(record, style) if of_its_own else operator_table(record, style, arguments.quantity)
     print("\n".join([*lines, *remarks(chosen, style)]).rstrip())
     sys.stdout.flush()
     for problem in problems:

@@ -114,9 +114,17 @@ class Done(msgspec.Struct, frozen=True, tag=True):
     """All cases are done. ``seconds`` splits the wall time by phase."""
 
     seconds: dict[str, float]
+class FirstCallTimed(msgspec.Struct, frozen=True, tag=True):
+    """The one result of a process that measures a first call. Nanoseconds."""
+
+    load_ns: float
+    prepare_ns: float
+    run_ns: float
 
 
-Event = Ready | Phase | Row | CaseDone | Dying | Done
+
+
+Event = Ready | Phase | Row | CaseDone | Dying | FirstCallTimed | Done
 
 _decoder = msgspec.json.Decoder(Event)
 

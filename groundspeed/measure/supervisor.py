@@ -104,7 +104,7 @@ def _rest(attempt: Job, job: Job, remaining: list[int]) -> Job:
 
 
 @dataclass(frozen=True)
-class _End:
+class End:
     """How a worker ended before its job did."""
 
     failure: Failure
@@ -166,7 +166,7 @@ class _Watch:
 
 
 def _without_culprit(
-    attempt: Job, watch: _Watch, end: _End, outcome: Outcome, remaining: list[int], job: Job
+    attempt: Job, watch: _Watch, end: End, outcome: Outcome, remaining: list[int], job: Job
 ) -> Job | None:
     """The job that goes on after a worker's end, or None. A case that is given up is taken from ``remaining``."""
     culprit = watch.last.implementation
@@ -214,7 +214,7 @@ def _failed(job: Job, case: int, name: str, failure: Failure, reason: str) -> Me
     )
 
 
-def _run_worker(job: Job, worker: Worker, watch: _Watch, check: Callable[[], None]) -> _End | None:
+def _run_worker(job: Job, worker: Worker, watch: _Watch, check: Callable[[], None]) -> End | None:
     """One worker from its job to its end; None when it did all its work. What ``check`` raises, at times, ends it."""
 
     def limit() -> float:
@@ -225,24 +225,25 @@ def _run_worker(job: Job, worker: Worker, watch: _Watch, check: Callable[[], Non
         listening = worker.lines(limit) if worker.hand_over(job) else ()
         for line in listening:
             if line is None:
-                return _End("timeout", f"no sign of life for {watch.limit:.0f} s")
+                return End("timeout", f"no sign of life for {watch.limit:.0f} s")
             watch.take(decode_event(line))
         silent = monotonic()
         status = worker.wait()
         watch.count("exit", monotonic() - silent)
-        return None if watch.done else _end(status, watch, worker.last_words())
+        return None if watch.done else how_it_ended(status, watch.dying, worker.last_words())
     finally:
         worker.kill()
 
 
-def _end(status: int | None, watch: _Watch, said: str) -> _End:
-    if watch.dying:
-        return _End("crash", watch.dying)
+def how_it_ended(status: int | None, dying: str, said: str) -> End:
+    """From a worker's exit status (None: it does not end), the reason it gave itself, and the last line of its log."""
+    if dying:
+        return End("crash", dying)
     if status is None:
-        return _End("timeout", "the worker fell silent and did not end")
+        return End("timeout", "the worker fell silent and did not end")
     if status < 0:
         name = signal.Signals(-status).name
         failure: Failure = "oom" if name == "SIGKILL" else "crash"
         hint = " (killed: out of memory?)" if name == "SIGKILL" else ""
-        return _End(failure, f"the worker died of {name}{hint}" + (f": {said}" if said else ""))
-    return _End("crash", f"the worker exited with status {status} too early" + (f": {said}" if said else ""))
+        return End(failure, f"the worker died of {name}{hint}" + (f": {said}" if said else ""))
+    return End("crash", f"the worker exited with status {status} too early" + (f": {said}" if said else ""))

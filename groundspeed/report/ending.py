@@ -12,7 +12,7 @@ from groundspeed.report.units import clock, percent, significant
 
 # Building, compiling and tuning happen once a change, and energy takes a second by what it is: none of it says how
 # long measuring takes.
-_ONCE = ("load", "prepare", "first run", "energy")
+_ONCE = ("load", "prepare", "first run", "first call", "energy")
 _WORDS = {
     "time": "timing",
     "calls": "timing calls",
@@ -21,6 +21,7 @@ _WORDS = {
     "memory": "weighing memory",
     "prepare": "preparing",
     "first run": "first runs",
+    "first call": "first calls in fresh processes",
     "load": "building and loading",
     "start": "starting workers",
     "ceilings": "ceilings",

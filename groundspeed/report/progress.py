@@ -18,6 +18,8 @@ _WORDS = {
     "inputs": "making inputs",
     "prepare": "preparing",
     "first run": "running first",
+    "first call, cold": "first call, empty caches,",
+    "first call, warm": "first call, full caches,",
     "check": "checking",
     "calls": "timing calls",
     "time": "timing",

@@ -39,7 +39,7 @@ def remarks(records: Iterable[Record], style: Style) -> list[str]:
     entries = measured(records)
     return [
         *failed(entries, style),
-        *_section(f"{style.bold('≈ Unstable')}  (kept, but the interval stayed wide)", "unstable", entries, style),
+        *_section(f"{style.bold('≈ Unstable')}  (kept, but the interval stayed wide or others used the GPU)", "unstable", entries, style),
         *_less_accurate(records, style),
         *_section(f"{style.bold('Noted')}  (of what was measured)", "noted", entries, style),
         *skipped(entries, style),

@@ -6,12 +6,13 @@ import math
 import random
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from groundspeed import asv_suite
 from groundspeed.asv_replay import reply
 from groundspeed.asv_sweep import Swept
-from groundspeed.records import Environment, Footer, Header, Measurement, Record, write_record
+from groundspeed.records import Environment, FirstCall, Footer, Header, Measurement, Record, write_record
 
 HEADER = Header(
     run_id="run",
@@ -98,6 +99,15 @@ def test_a_damaged_record_is_a_failure_that_names_the_file(tmp_path: Path) -> No
 def test_a_value_that_json_cannot_hold_is_a_failure(tmp_path: Path) -> None:
     answer = reply(swept(tmp_path, ok("a_b", "float32", 1, 1.0)), ("a_b", "float32", "N=1"), lambda _: math.inf)
     assert (answer.value, answer.reason) == (None, "the value is inf, which asv's files cannot hold")
+
+
+def test_a_first_call_is_the_cold_one_where_that_was_measured() -> None:
+    measurement = ok("a_b", "float32", 1, 1000.0)
+    assert asv_suite.first_call_ns(measurement) == measurement.first_call_ns == 12.0
+    both = msgspec.structs.replace(
+        measurement, first_call_cold=FirstCall(100.0, 20.0, 3.0), first_call_warm=FirstCall(10.0, 2.0, 1.0)
+    )
+    assert asv_suite.first_call_ns(both) == 123.0
 
 
 def test_units_are_asvs(tmp_path: Path) -> None:
