@@ -37,9 +37,10 @@ def remarks(records: Iterable[Record], style: Style) -> list[str]:
     """The sections Failed, Unstable, Less accurate, Noted and Skipped; no line when there is nothing to say."""
     records = list(records)
     entries = measured(records)
+    doubt = "kept, but the interval stayed wide or others used the GPU"
     return [
         *failed(entries, style),
-        *_section(f"{style.bold('≈ Unstable')}  (kept, but the interval stayed wide or others used the GPU)", "unstable", entries, style),
+        *_section(f"{style.bold('≈ Unstable')}  ({doubt})", "unstable", entries, style),
         *_less_accurate(records, style),
         *_section(f"{style.bold('Noted')}  (of what was measured)", "noted", entries, style),
         *skipped(entries, style),
