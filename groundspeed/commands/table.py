@@ -3,7 +3,7 @@
 groundspeed table                      the newest run of this machine
 groundspeed table softmax              one operator of it
 groundspeed table --quantity energy    joules a call, and what a watt brings
-groundspeed table --quantity first_call  compiling and tuning, caches empty and full
+groundspeed table --quantity first_call   compiling, caches empty and full
 groundspeed table --runs               which runs there are
 groundspeed table --readme [--check]   write README's table, or check it
 """
@@ -31,8 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("operators", nargs="*", metavar="OPERATOR", help="narrow to these")
     parser.add_argument("--run", metavar="ID", help="this run (default: the newest)")
     parser.add_argument("--machine", metavar="NAME", help="of this machine (default: this one, or the only one)")
+    quantities = (*QUANTITIES, ENERGY, FIRST_CALL)
     parser.add_argument(
-        "--quantity", choices=(*QUANTITIES, ENERGY, FIRST_CALL), default="device_cold", help="what to compare"
+        "--quantity",
+        choices=quantities,
+        default="device_cold",
+        metavar="NAME",
+        help=f"what to compare: {', '.join(quantities)}",
     )
     parser.add_argument("--results", type=Path, metavar="DIR", help="where records are (default: results/)")
     parser.add_argument("--runs", action="store_true", help="list the stored runs of the machine")
