@@ -11,23 +11,25 @@ import torch
 import triton
 import triton.language as tl
 
+from .rounding import rounded
+
 CHANNELS = 16  # rows of pixels are padded to a multiple of this many
 GROUP = 8  # tiles of pixels that share weights in L2
 
 
-def rounded(channels):
+def padded(channels):
     return -(-channels // CHANNELS) * CHANNELS
 
 
 def depth_of(channels):
     """Channels multiplied at a time: the largest of 64, 32 and 16 that divides the padded number."""
-    return next(depth for depth in (64, 32, 16) if rounded(channels) % depth == 0)
+    return next(depth for depth in (64, 32, 16) if padded(channels) % depth == 0)
 
 
 def packed(filters):
     """[O, C, k, k] → [k·k·C, O], C and O padded with zeros to multiples of 16."""
     outputs, channels, side, _ = filters.shape
-    rows = filters.new_zeros((side * side, rounded(channels), rounded(outputs)))
+    rows = filters.new_zeros((side * side, padded(channels), padded(outputs)))
     rows[:, :channels, :outputs] = filters.permute(2, 3, 1, 0).flatten(0, 1)
     return rows.flatten(0, 1)
 
@@ -73,11 +75,11 @@ def aligned(plane):
 def to_pixels(x):
     """x [N, C, H, W] as [N·H·W, C padded to a multiple of 16], on every call: x is data."""
     images, channels, height, width = x.shape
-    pixels, padded = images * height * width, rounded(channels)
-    rows = torch.empty((pixels, padded), dtype=x.dtype, device=x.device)
-    grid = (triton.cdiv(pixels, 128), triton.cdiv(padded, 32))
+    pixels, pitch = images * height * width, padded(channels)
+    rows = torch.empty((pixels, pitch), dtype=x.dtype, device=x.device)
+    grid = (triton.cdiv(pixels, 128), triton.cdiv(pitch, 32))
     plane = height * width
-    constants = {"PADDED": padded, "ALIGNED": aligned(plane), "PIXELS": 128, "DEPTH": 32}
+    constants = {"PADDED": pitch, "ALIGNED": aligned(plane), "PIXELS": 128, "DEPTH": 32}
     to_pixels_kernel[grid](x, rows, pixels, plane, channels, **constants, num_warps=4)
     return rows
 
@@ -203,7 +205,7 @@ def conv_kernel(
     value = tl.where(value < 0.0, 0.0, value)
     if HAS_RESIDUAL and not ADD_FIRST:
         value += tl.load(residual + offsets, mask=stored, other=0.0).to(tl.float32)
-    tl.store(y + offsets, value.to(y.dtype.element_ty), mask=stored)
+    tl.store(y + offsets, rounded(value, y.dtype.element_ty, INTERPRETED), mask=stored)
 
 
 def convolve(source, planes, weights, scale, shift, side, residual=None, add_first=False, planes_out=True):
@@ -238,7 +240,7 @@ def convolve(source, planes, weights, scale, shift, side, residual=None, add_fir
         width,
         channels,
         outputs,
-        PADDED=rounded(channels),
+        PADDED=padded(channels),
         ALIGNED=aligned(height * width),
         ACROSS=across,
         SIDE=side,
