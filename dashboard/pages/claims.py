@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,9 @@ from dashboard.components.parts import empty, panel
 from dashboard.frames import Frames
 from dashboard.pages.page import Page
 from dashboard.state import State
-from dashboard.view import OUR_PROJECT, View, device_label, metric_on
-from groundspeed.analysis.claims import Answer, LedgerError, answers, read_claims
-from groundspeed.records import Record, RecordError, read_records
+from dashboard.view import OUR_PROJECT, View, device_label
+from groundspeed.analysis.claims import Answer, Claim, LedgerError, Shelf, answers, read_claims
+from groundspeed.records import Record
 
 LEDGER = Path("impls") / "claims.toml"
 MARKS = {"reproduced": "✓", "exceeded": "✓✓", "not reproduced": "✕", "not measured": "–"}
@@ -36,22 +38,25 @@ def draw(state: State, view: View | None, frames: Frames, repository: Path) -> l
         claims = read_claims(path)
     except LedgerError as error:
         return [html.H1("Claims"), empty("The claims ledger cannot be read", str(error))]
-    records, problems = _records(view, {claim.operator for claim in claims}) if view is not None else ([], [])
-    told = [html.P(str(problem), className="notice", role="alert") for problem in problems]
-    return [html.H1("Claims"), *told, _list(view, answers(claims, records))]
+    shelf = _shelf(view, claims) if view is not None else Shelf({})
+    found = answers(claims, shelf)
+    told = [html.P(str(problem), className="notice", role="alert") for problem in shelf.problems]
+    return [html.H1("Claims"), *told, _list(view, found)]
 
 
-def _records(view: View, operators: set[str]) -> tuple[list[Record], list[RecordError]]:
-    """The newest records of these operators on the machine, read whole: a claim is answered in pairs of samples."""
+def _shelf(view: View, claims: Sequence[Claim]) -> Shelf:
+    """The machine's records of the claims' operators: read whole, since a claim is answered in pairs of samples."""
     runs = view.frames.snapshot.runs.filter(
-        (pl.col("machine") == view.machine)
-        & (pl.col("project") == OUR_PROJECT)
-        & pl.col("operator").is_in([*operators])
-    )
-    newest = runs.sort("started").unique("operator", keep="last", maintain_order=True)
-    paths = [view.frames.snapshot.results / source for source in newest.get_column("source").to_list()]
-    read = view.frames.once(("records", *paths), lambda: list(read_records(paths)))
-    return [one for one in read if isinstance(one, Record)], [one for one in read if isinstance(one, RecordError)]
+        (pl.col("machine") == view.machine) & (pl.col("project") == OUR_PROJECT)
+    ).sort("started", descending=True)
+    results = view.frames.snapshot.results
+    patterns = {claim.operator for claim in claims if claim.operator}
+    entries: dict[str, list[Path | Record]] = {}
+    for operator, source in runs.select("operator", "source").iter_rows():
+        if any(fnmatchcase(operator, pattern) for pattern in patterns):
+            entries.setdefault(operator, []).append(results / source)
+    paths = tuple(path for found in entries.values() for path in found)
+    return view.frames.once(("claims", *paths), lambda: Shelf(entries))
 
 
 def _list(view: View | None, found: tuple[Answer, ...]) -> html.Section:
@@ -59,46 +64,59 @@ def _list(view: View | None, found: tuple[Answer, ...]) -> html.Section:
         table.text("Claim", "claim"),
         table.text("Published", "published"),
         table.text("For", "gpu"),
-        table.number("Ours", "ours", numbers.times, large=True, hint="geometric mean over the cases that both ran"),
+        table.text("Ours", "ours", hint="geometric mean over the cases that it is about"),
+        table.number("Ours / published", "relative", numbers.times, large=True, hint="1 inside the published range"),
         table.text("Over", "cases"),
         table.text("Verdict", "verdict"),
         table.link("Implementation", "implementation", lambda row: row["href"]),
         table.text("Baseline", "baseline"),
+        table.text("Quantity", "quantity", hint="what kind of figure it is"),
         table.text("Source", "source"),
         table.text("Reproduce", "command"),
     ]
     state = view.state if view is not None else State()
-    measured = sum(answer.ratio is not None for answer in found)
-    where = ""
-    if view is not None:
-        label = metric_on(view.device, "device_cold").label
-        where = f"Ours: {label}, on {view.machine} ({device_label(view.device)}). "
+    measured = sum(answer.ours is not None for answer in found)
+    where = f"Ours: on {view.machine} ({device_label(view.device)}). " if view is not None else ""
     return panel(
-        f"{len(found)} claims, {measured} with a ratio of ours",
+        f"{len(found)} claims, {measured} with a figure of ours",
         table.table("claims", columns, [_row(state, answer) for answer in found]),
-        note=where + "Most claims were made for another GPU; the verdict then says so. Published factors are rounded: "
+        note=where + "Most claims were made for another GPU; the verdict then says so. Published figures are rounded: "
         "within 5 % of the range counts as reproduced.",
     )
 
 
 def _row(state: State, answer: Answer) -> dict[str, Any]:
     claim = answer.claim
-    low, high = claim.published
-    shown = numbers.times(low) if low == high else f"{numbers.significant(low)} to {numbers.times(high)}"
-    other = ", other GPU" if answer.other_gpu and answer.ratio is not None else ""
+    other = ", other GPU" if answer.other_gpu and answer.ours is not None else ""
+    counted = "operator" if "*" in claim.operator else "case"
+    size = len(answer.cases)
     return {
         "claim": claim.claim,
-        "published": shown,
-        "gpu": claim.gpu,
-        "ours": answer.ratio,
-        "cases": f"{len(answer.cases)} {'case' if len(answer.cases) == 1 else 'cases'}" if answer.cases else "",
+        "published": answer.published,
+        "gpu": " ".join(filter(None, (claim.gpu or "not named", claim.shape))),
+        "ours": "" if answer.ours is None else answer.quantity.show(answer.ours),
+        "relative": answer.relative,
+        "cases": f"{size} {counted if size == 1 else counted + 's'}" if size else claim.reason,
         "verdict": f"{MARKS[answer.verdict]} {answer.verdict}{other}",
-        "implementation": f"{claim.operator}/{claim.implementation}" + (f" {claim.dtype}" if claim.dtype else ""),
-        "baseline": claim.baseline,
-        "source": claim.source,
+        "implementation": claim.subject if claim.operator else "",
+        "baseline": " ".join(filter(None, (claim.over, claim.baseline_dtype, claim.baseline_cases)))
+        if claim.is_ratio and claim.operator
+        else "",
+        "quantity": claim.quantity,
+        "source": f"{claim.source} {claim.url}".rstrip(),
         "command": answer.command,
-        "href": state.to("operator", operator=claim.operator, show=f"{claim.baseline}~{claim.implementation}"),
+        "href": _href(state, answer),
     }
+
+
+def _href(state: State, answer: Answer) -> str:
+    """The operator's page; it can show two implementations that are named."""
+    claim = answer.claim
+    if not claim.operator or "*" in claim.operator:
+        return state.to("overview")
+    shown = {claim.over, claim.implementation} if claim.is_ratio else {claim.implementation}
+    named = [name for name in sorted(shown) if not set("*,") & set(name)]
+    return state.to("operator", operator=claim.operator, **({"show": "~".join(named)} if named else {}))
 
 
 PAGE = Page("claims", "Claims", draw, ("machine",), needs_results=False)

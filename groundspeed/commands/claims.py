@@ -1,7 +1,8 @@
 """Print published figures beside ours: the claims ledger, answered from stored records.
 
-groundspeed claims                 every claim, on the GPU measured last
-groundspeed claims --machine NAME  from the records of another machine
+groundspeed claims                  every claim, on the GPU measured last
+groundspeed claims liger memory     those whose source, claim or operator say so
+groundspeed claims --machine NAME   from the records of another machine
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import argparse
 import sys
 import textwrap
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,39 +19,56 @@ from groundspeed.errors import UserError
 from groundspeed.project import find_project
 
 if TYPE_CHECKING:
-    from groundspeed.analysis.claims import Answer, Claim
+    from groundspeed.analysis.claims import Answer, Claim, Verdict
 
 LEDGER = "claims.toml"
 _WIDTH = 80
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("words", nargs="*", metavar="WORD", help="narrow to claims that hold all of these")
     parser.add_argument("--machine", metavar="NAME", help="answer from this machine's records")
     parser.add_argument("--results", type=Path, metavar="DIR", help="where records are (default: results/)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from groundspeed.analysis.claims import LedgerError, answers, read_claims
+    from groundspeed.analysis.claims import LedgerError, Shelf, answers, read_claims
     from groundspeed.commands.table import choose_machine
-    from groundspeed.operator import TIERS
-    from groundspeed.report.stored import latest_records
+    from groundspeed.report.stored import newest_first
 
     project = find_project(arguments.project)
     results = (arguments.results or project.results).resolve()
+    ledger = project.root / "impls" / LEDGER
     try:
-        claims = read_claims(project.root / "impls" / LEDGER)
+        claims = [claim for claim in read_claims(ledger) if _holds(claim, arguments.words)]
     except LedgerError as error:
         raise UserError(str(error)) from error
+    if not claims:
+        raise UserError(
+            f"{ledger}: no claim holds {' and '.join(map(repr, arguments.words))}; type: groundspeed claims"
+        )
     machine = choose_machine(arguments.machine or _gpu_machine(results), results)
-    records, problems = latest_records(results, machine, TIERS)
-    found = answers(claims, records)
+    shelf = Shelf(newest_first(results, machine))
+    found = answers(claims, shelf)
     print("\n\n".join("\n".join(_lines(answer)) for answer in found))
-    measured = sum(answer.ratio is not None for answer in found)
-    print(f"\n{len(found)} claims, {measured} with a ratio of ours, measured on {machine}")
+    print("\n" + textwrap.fill(f"{_summary(found)}, on {machine}", _WIDTH))
     sys.stdout.flush()
-    for problem in problems:
+    for problem in shelf.problems:
         print(f"groundspeed: {problem}", file=sys.stderr)
-    return 2 if problems else 0
+    return 2 if shelf.problems else 0
+
+
+def _holds(claim: Claim, words: Sequence[str]) -> bool:
+    text = f"{claim.source} {claim.claim} {claim.quantity} {claim.operator}".casefold()
+    return all(word.casefold() in text for word in words)
+
+
+def _summary(found: Sequence[Answer]) -> str:
+    """``81 claims, 70 answered: 20 exceeded, 30 reproduced, 20 not reproduced``"""
+    counts = Counter(answer.verdict for answer in found)
+    answered = len(found) - counts["not measured"]
+    told: tuple[Verdict, ...] = ("exceeded", "reproduced", "not reproduced")
+    return f"{len(found)} claims, {answered} with a figure of ours: " + ", ".join(f"{counts[v]} {v}" for v in told)
 
 
 def _gpu_machine(results: Path) -> str | None:
@@ -61,26 +81,47 @@ def _gpu_machine(results: Path) -> str | None:
 
 def _lines(answer: Answer) -> list[str]:
     claim = answer.claim
-    where = f" (another GPU: ours is {answer.gpu})" if answer.other_gpu else ""
     lines = textwrap.wrap(f"{claim.source}: {claim.claim}", _WIDTH)
-    lines.append(f"  published  {_published(claim)} on {claim.gpu}")
-    ours = "–" if answer.ratio is None else f"{_times(answer.ratio)} over {len(answer.cases)} cases"
-    subject = f"{claim.operator}/{claim.implementation}{' ' + claim.dtype if claim.dtype else ''}"
-    lines += textwrap.wrap(
-        f"ours       {ours}, {subject}: {answer.verdict}{where}",
-        _WIDTH,
-        initial_indent="  ",
-        subsequent_indent=" " * 13,
+    where = f"on {claim.gpu}" if claim.gpu else "on a GPU that is not named"
+    shape = f"for {claim.shape}" if claim.shape else ""
+    lines += _wrapped("published", " ".join(filter(None, (answer.published, where, shape))))
+    if claim.reason:
+        return [*lines, *_wrapped("ours", f"none: {claim.reason}"), *_address(claim)]
+    lines += _wrapped("of", claim.subject + _over(claim))
+    lines += _wrapped("ours", f"{_figure(answer)}: {answer.verdict}" if answer.cases else answer.verdict)
+    if len(answer.cases) > 1:
+        lines += [f"             {answer.quantity.show(value):>12}  {label}" for label, value in answer.cases]
+    return [*lines, *_wrapped("again", answer.command), *_address(claim)]
+
+
+def _over(claim: Claim) -> str:
+    """What a ratio is taken over."""
+    return (
+        " ".join((" over", claim.over, claim.baseline_dtype, claim.baseline_cases)).rstrip() if claim.is_ratio else ""
     )
-    lines += [f"             {_times(value):>6}  {label}" for label, value in answer.cases]
-    lines.append(f"  again      {answer.command}")
-    return lines
 
 
-def _published(claim: Claim) -> str:
-    low, high = claim.published
-    return _times(low) if low == high else f"{_times(low)} to {_times(high)}"
+def _figure(answer: Answer) -> str:
+    """Ours: how it compares with the published figure where it is no ratio itself, over how much, on which GPU."""
+    assert answer.ours is not None and answer.relative is not None
+    shown = answer.quantity.show(answer.ours)
+    if not answer.claim.is_ratio and answer.quantity.better != "neither":
+        shown += f", {answer.relative:.3g} times the published figure"
+    if len(answer.cases) > 1:
+        shown += f", over {len(answer.cases)} {'operators' if '*' in answer.claim.operator else 'cases'}"
+    return f"{shown}, on another GPU, {answer.gpu}" if answer.other_gpu else f"{shown}, on {answer.gpu}"
 
 
-def _times(value: float) -> str:
-    return f"{value:.3g}×"
+def _address(claim: Claim) -> list[str]:
+    return [f"  {'at':<11}{claim.url}"] if claim.url else []
+
+
+def _wrapped(title: str, text: str) -> list[str]:
+    return textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent=f"  {title:<11}",
+        subsequent_indent=" " * 13,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )

@@ -23,6 +23,14 @@ def _of_machine(results: Path, machine: str) -> list[Path]:
     return sorted((results / machine / "records").glob(f"*/*{SUFFIX}"), key=lambda path: (path.parent.name, path.name))
 
 
+def newest_first(results: Path, machine: str) -> dict[str, list[Path]]:
+    """Record files of a machine by operator, the newest run first."""
+    found: dict[str, list[Path]] = {}
+    for path in reversed(_of_machine(results, machine)):
+        found.setdefault(path.name.removesuffix(SUFFIX), []).append(path)
+    return found
+
+
 def run_records(results: Path, machine: str, run_id: str) -> tuple[list[Record], list[str]]:
     """The records of a run and what was wrong with those that cannot be read."""
     found, problems = [], []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import msgspec
@@ -9,78 +10,297 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundspeed.analysis.claims import ROUNDING, Claim, LedgerError, answers, read_claims
-from groundspeed.records import Environment, Footer, Header, Measurement, Record
+from groundspeed.analysis.claims import QUANTITIES, ROUNDING, Claim, LedgerError, Shelf, answers, read_claims
+from groundspeed.analysis.claims.shelf import LOOK_BACK
+from groundspeed.records import (
+    Ceilings,
+    Environment,
+    Footer,
+    Header,
+    KernelResources,
+    Measurement,
+    Record,
+    record_path,
+    write_record,
+)
 from groundspeed.tree import Tree
 
 LEDGER = Path(__file__).parents[2] / "impls" / "claims.toml"
-CLAIM = Claim("001", "twice as fast", "V100", (2.0, 2.0), "relu", "cuda_branch", dtype="float32")
+CLAIM = Claim(
+    source="001",
+    claim="twice as fast",
+    gpu="V100",
+    published=(2.0, 2.0),
+    operator="relu",
+    implementation="cuda_branch",
+    dtype="float32",
+)
+CEILINGS = Ceilings(copy=4e12, read=4e12, write=4e12, matmul={"float32": 40e12})
 
 
-def record(gpu: str = "NVIDIA H200", started: str = "2026-01-01", **times: list[float]) -> Record:
+def claim(**changes) -> Claim:
+    return msgspec.structs.replace(CLAIM, **changes)
+
+
+def row(name: str, shape: int = 1, dtype: str = "float32", **fields) -> Measurement:
+    samples = {
+        quantity: [fields.pop(quantity)] * 9
+        for quantity in ("device_cold", "device_hot", "call", "host")
+        if quantity in fields
+    }
+    return Measurement(name, dtype, {"N": shape}, "ok", samples=samples, **fields)
+
+
+def record(*rows: Measurement, gpu="NVIDIA H200", started="2026-01-01", operator="relu", ceilings=CEILINGS, **times):
+    """Rows as given, and of each keyword one a value: its device times on N=1, 2, …"""
     environment = Environment("cuda", gpu, "3.12", "Linux")
-    rows = tuple(
-        Measurement(name, "float32", {"N": n + 1}, "ok", samples={"device_cold": [value] * 9})
-        for name, values in times.items()
-        for n, value in enumerate(values)
+    timed = tuple(
+        row(name, n, device_cold=value) for name, values in times.items() for n, value in enumerate(values, start=1)
     )
-    header = Header("run", "relu", "nvidia-h200", started, environment, command="groundspeed run --only relu")
-    return Record(header, rows, Footer(len(rows)))
+    header = Header(
+        "run",
+        operator,
+        "nvidia-h200",
+        started,
+        environment,
+        ceilings=ceilings,
+        command=f"groundspeed run --only {operator}",
+    )
+    return Record(header, (*rows, *timed), Footer(len(rows) + len(timed)))
 
 
-def test_the_ratio_is_the_geometric_mean_over_the_cases_of_both():
-    (answer,) = answers([CLAIM], [record(torch_eager=[400.0, 400.0, 5.0], cuda_branch=[100.0, 400.0])])
-    assert answer.ratio == pytest.approx(2.0)
-    assert answer.cases == (("float32 N=1", pytest.approx(4.0)), ("float32 N=2", pytest.approx(1.0)))
-    assert answer.verdict == "reproduced" and answer.command == "groundspeed run --only relu"
+def answer(one: Claim, *records: Record):
+    (found,) = answers([one], Shelf.of(records))
+    return found
+
+
+def test_a_ratio_is_the_geometric_mean_over_the_cases_of_both():
+    found = answer(CLAIM, record(torch_eager=[400.0, 400.0, 5.0], cuda_branch=[100.0, 400.0]))
+    assert found.ours == pytest.approx(2.0) and found.relative == pytest.approx(1.0)
+    assert found.cases == (("float32 N=1", pytest.approx(4.0)), ("float32 N=2", pytest.approx(1.0)))
+    assert found.verdict == "reproduced" and found.command == "groundspeed run --only relu"
 
 
 @given(st.floats(0.01, 100.0))
 def test_the_verdict_follows_the_published_range(ratio):
-    (answer,) = answers([CLAIM], [record(torch_eager=[100.0 * ratio], cuda_branch=[100.0])])
+    found = answer(CLAIM, record(torch_eager=[100.0 * ratio], cuda_branch=[100.0]))
     expected = "exceeded" if ratio > 2 * (1 + ROUNDING) else "reproduced" if ratio >= 2 * (1 - ROUNDING) else ""
-    assert answer.verdict == (expected or "not reproduced")
+    assert found.verdict == (expected or "not reproduced")
+    assert found.relative == pytest.approx(ratio / 2)
 
 
-def test_the_newest_record_answers():
-    old, new = (
-        record(torch_eager=[200.0], cuda_branch=[100.0]),
-        record(started="2026-02-01", torch_eager=[600.0], cuda_branch=[100.0]),
-    )
-    (answer,) = answers([CLAIM], [new, old])
-    assert answer.ratio == pytest.approx(6.0) and answer.verdict == "exceeded"
+@pytest.mark.parametrize(
+    ("quantity", "ours", "verdict"),
+    [
+        ("launch", 4.0, "exceeded"),
+        ("launch", 5.0, "reproduced"),
+        ("launch", 20.0, "reproduced"),
+        ("launch", 22.0, "not reproduced"),
+        ("intensity", 4.0, "not reproduced"),
+        ("intensity", 12.0, "reproduced"),
+        ("intensity", 22.0, "not reproduced"),
+        ("rate", 22.0, "exceeded"),
+        ("rate", 4.0, "not reproduced"),
+    ],
+)
+def test_lower_higher_or_neither_is_better(quantity, ours, verdict):
+    fields = {
+        "launch": {"host": ours * 1e3, "kernels": ["k"]},
+        "intensity": {"flops": int(ours * 100), "bytes_read": 60, "bytes_written": 40},
+        "rate": {"device_cold": 1.0, "flops": int(ours * 1e3)},
+    }
+    found = answer(claim(quantity=quantity, published=(5.0, 20.0)), record(row("cuda_branch", **fields[quantity])))
+    assert found.ours == pytest.approx(ours) and found.verdict == verdict
 
 
-def test_another_gpu_is_said_and_the_ratio_shown_all_the_same():
-    records = [record(torch_eager=[200.0], cuda_branch=[100.0])]
-    (other,) = answers([CLAIM], records)
-    (same,) = answers([msgspec.structs.replace(CLAIM, gpu="H200")], records)
-    assert other.other_gpu and other.ratio is not None and not same.other_gpu
+def test_the_newest_record_that_has_an_answer_gives_it():
+    old = record(torch_eager=[200.0], cuda_branch=[100.0])
+    new = record(started="2026-02-01", torch_eager=[600.0], cuda_branch=[100.0])
+    narrowed = record(started="2026-03-01", torch_eager=[600.0], torch_clamp=[1.0])
+    assert answer(CLAIM, new, old).ours == pytest.approx(6.0)
+    assert answer(CLAIM, old, narrowed, new).ours == pytest.approx(6.0)
+
+
+def test_it_looks_back_a_few_records_and_reads_no_more_than_it_needs(tmp_path):
+    paths = []
+    for number in range(LOOK_BACK + 2):
+        paths.append(record_path(tmp_path, "m", f"run{number}", "relu"))
+        write_record(paths[-1], record(torch_eager=[200.0]))
+    shelf = Shelf({"relu": paths})
+    paths[-1].write_bytes(b"never read")
+    assert answers([CLAIM], shelf)[0].verdict == "not measured" and not shelf.problems
+    paths[0].write_bytes(b"damaged")
+    shelf = Shelf({"relu": paths})
+    assert answers([claim(implementation="torch_eager", quantity="bandwidth")], shelf)[0].ours is None
+    assert len(shelf.problems) == 1 and str(paths[0]) in str(shelf.problems[0])
+
+
+def test_another_gpu_is_said_and_the_figure_shown_all_the_same():
+    one = record(torch_eager=[200.0], cuda_branch=[100.0])
+    other, same, unnamed = (answer(claim(gpu=gpu), one) for gpu in ("V100", "H200", ""))
+    assert other.other_gpu and other.ours is not None and not same.other_gpu and unnamed.other_gpu
 
 
 @pytest.mark.parametrize("records", [[], [record(torch_eager=[1.0])], [record(cuda_branch=[1.0])]])
 def test_what_was_not_measured_is_not_made_up(records):
-    (answer,) = answers([CLAIM], records)
-    assert answer.ratio is None and answer.verdict == "not measured" and answer.cases == ()
+    found = answer(CLAIM, *records)
+    assert found.ours is None and found.verdict == "not measured" and found.cases == ()
+    assert found.command == "groundspeed run --only relu --tier core"
+    assert "--tier full" in answer(claim(tier="full")).command
 
 
-def test_a_faulty_ledger_is_one_clear_line(tmp_path):
-    for text in ("[[claim]]\nsource = 1", "[[claim", '[[claim]]\nsource = "a"\nspeedup = 2'):
-        ledger = tmp_path / "claims.toml"
-        ledger.write_text(text, encoding="utf-8")
-        with pytest.raises(LedgerError, match=r"claims\.toml cannot be used") as caught:
-            read_claims(ledger)
-        assert "\n" not in str(caught.value)
+def test_a_reason_stands_for_what_nothing_of_ours_can_answer():
+    found = answer(claim(operator="", implementation="", reason="another processor"), record(torch_eager=[1.0]))
+    assert found.verdict == "not measured" and found.command == ""
+
+
+def test_of_several_implementations_the_best_stands_for_all_on_each_case():
+    one = record(torch_eager=[400.0, 400.0], cuda_a=[100.0, 400.0], cuda_b=[200.0, 50.0], triton_x=[1.0, 1.0])
+    found = answer(claim(implementation="cuda_a,cuda_b"), one)
+    assert [value for _, value in found.cases] == [pytest.approx(4.0), pytest.approx(8.0)]
+    assert answer(claim(implementation="cuda_*, triton_*"), one).ours == pytest.approx(400.0)
+
+
+def test_a_dtype_a_case_or_another_implementation_as_the_baseline():
+    one = record(
+        row("torch_eager", 1, "float16", device_cold=50.0, items=8),
+        row("torch_eager", 1, "float32", device_cold=100.0, items=8),
+        row("torch_eager", 8, "float32", device_cold=200.0, items=64),
+        row("torch_other", 8, "float32", device_cold=600.0, items=64),
+    )
+    eager = claim(implementation="torch_eager")
+    half = msgspec.structs.replace(eager, dtype="float16", baseline_dtype="float32", cases="N=1")
+    assert answer(half, one).cases == (("float16 N=1", pytest.approx(2.0)),)
+    batch = msgspec.structs.replace(eager, quantity="throughput", cases="N=8", baseline_cases="N=1")
+    assert answer(batch, one).cases == (("float32 N=8", pytest.approx(4.0)),)
+    assert answer(claim(implementation="torch_eager", baseline="torch_other"), one).ours == pytest.approx(3.0)
+
+
+def test_over_all_operators_each_counts_once():
+    relu = record(torch_eager=[400.0, 400.0], triton_x=[100.0, 100.0])
+    softmax = record(torch_eager=[100.0], triton_y=[100.0], operator="softmax")
+    found = answer(claim(operator="*", implementation="triton_*"), relu, softmax, record(operator="none"))
+    assert found.cases == (("relu", pytest.approx(4.0)), ("softmax", pytest.approx(1.0)))
+    assert found.ours == pytest.approx(2.0) and found.command == "groundspeed run --tier core"
+
+
+FIELDS = {
+    "device_cold": 1000.0,
+    "device_hot": 800.0,
+    "call": 2000.0,
+    "host": 6000.0,
+    "flops": 8_000_000,
+    "bytes_read": 1_000_000,
+    "bytes_written": 1_000_000,
+    "items": 4,
+    "peak_memory_bytes": 100,
+    "energy_nj": 50.0,
+    "kernels": ["conv", "norm", "add", "add", "norm", "mul"],
+    "kernel_ns": [10.0, 20.0, 30.0, 40.0, 50.0, 50.0],
+    "resources": [KernelResources("a", 24), KernelResources("b", 40)],
+}
+
+
+@pytest.mark.parametrize(
+    ("quantity", "more", "ours"),
+    [
+        ("rate", {}, 8.0),
+        ("bandwidth", {}, 2000.0),
+        ("ceiling", {}, 50.0),
+        ("bandwidth ceiling", {}, 50.0),
+        ("launch", {}, 1.0),
+        ("registers", {}, 40.0),
+        ("intensity", {}, 4.0),
+        ("ridge", {}, 10.0),
+        ("device bandwidth", {}, 4000.0),
+        ("device rate", {}, 40.0),
+        ("launch share", {}, 60.0),
+        ("compute share", {}, 10.0),
+        ("memory share", {}, 30.0),
+        ("kernel share", {"kernels": "norm"}, 35.0),
+        ("kernel share", {"kernels": "norm", "part": 1}, 35.0),
+        ("kernel share", {"kernels": "norm", "part": 2}, 25.0),
+        ("kernel count", {"kernels": "add|mul"}, 1.0),
+    ],
+)
+def test_each_quantity_from_a_measurement(quantity, more, ours):
+    found = answer(claim(quantity=quantity, **more), record(row("cuda_branch", **FIELDS)))
+    assert found.ours == pytest.approx(ours)
+    assert found.quantity.unit in found.quantity.show(found.ours)
+
+
+@pytest.mark.parametrize(("quantity", "ratio"), [("memory", 3.0), ("energy", 4.0), ("call speedup", 5.0)])
+def test_each_ratio_from_two(quantity, ratio):
+    eager = {**FIELDS, "peak_memory_bytes": 300, "energy_nj": 200.0, "call": 10_000.0}
+    one = record(row("torch_eager", **eager), row("cuda_branch", **FIELDS))
+    assert answer(claim(quantity=quantity), one).ours == pytest.approx(ratio)
+
+
+@pytest.mark.parametrize("quantity", [name for name in QUANTITIES if not name.startswith("kernel ")])
+def test_a_quantity_that_was_not_measured_is_not_made_up(quantity):
+    bare = record(row("cuda_branch", kernels=[]), row("torch_eager", kernels=[]), ceilings=None)
+    assert answer(claim(quantity=quantity), bare).ours is None
+
+
+def test_parts_of_a_call_add_up():
+    one = record(row("cuda_branch", **{**FIELDS, "call": 700.0}))
+    shares = [answer(claim(quantity=f"{part} share"), one).ours for part in ("launch", "compute", "memory")]
+    assert shares[0] == 0.0 and sum(shares) == pytest.approx(100.0)
+
+
+FAULTY = {
+    "[[claim]]\nsource = 1": "source",
+    "[[claim": "claims.toml cannot be used",
+    '[[claim]]\nsource = "a"\nspeedup = 2': "speedup",
+    '[[claim]]\nsource = "a"\nclaim = "b"\npublished = [2, 1]\nreason = "c"': "lowest, highest",
+    '[[claim]]\nsource = "a"\nclaim = "b"\npublished = [1, 2]\nreason = "c"\nquantity = "beauty"': "unknown quantity",
+    '[[claim]]\nsource = "a"\nclaim = "b"\npublished = [1, 2]': "or the reason",
+    '[[claim]]\nsource = "a"\nclaim = "b"\npublished = [1, 2]\noperator = "x"': "or the reason",
+    '[[claim]]\nsource = "a"\nclaim = "b"\npublished = [1, 2]\noperator = "x"\nimplementation = "y"\nkernels = "z"': (
+        "kernels belongs to"
+    ),
+    '[[claim]]\nsource = "a"\nclaim = "b"\npublished = [1, 2]\noperator = "x"\nimplementation = "y"\nkernels = "("\n'
+    'quantity = "kernel share"': "regular expression",
+}
+
+
+@pytest.mark.parametrize("text", FAULTY)
+def test_a_faulty_ledger_is_one_clear_line(tmp_path, text):
+    ledger = tmp_path / "claims.toml"
+    ledger.write_text(text, encoding="utf-8")
+    with pytest.raises(LedgerError, match=r"claims\.toml cannot be used") as caught:
+        read_claims(ledger)
+    assert "\n" not in str(caught.value) and FAULTY[text] in str(caught.value)
+
+
+def test_a_ledger_that_is_not_there(tmp_path):
     with pytest.raises(LedgerError, match="No such file"):
         read_claims(tmp_path / "none.toml")
 
 
-def test_every_claim_of_the_ledger_is_about_something_there_is():
-    tree = Tree(LEDGER.parent)
-    claims = read_claims(LEDGER)
-    assert claims
-    for claim in claims:
-        names = {implementation.name for implementation in tree.implementations(claim.operator)}
-        assert {claim.implementation, claim.baseline} <= names
-        assert claim.dtype in ("", *tree.spec(claim.operator).dtypes)
-        assert 0 < claim.published[0] <= claim.published[1]
+CLAIMS = read_claims(LEDGER)
+OURS = [one for one in CLAIMS if one.operator and "*" not in one.operator]
+TREE = Tree(LEDGER.parent)
+
+
+def test_at_most_a_fifth_can_have_no_answer():
+    assert len(CLAIMS) >= 80
+    assert sum(bool(one.reason) for one in CLAIMS) <= len(CLAIMS) / 5
+
+
+@pytest.mark.parametrize("one", OURS, ids=lambda one: f"{one.subject} {one.quantity}")
+def test_every_claim_of_the_ledger_is_about_something_there_is(one):
+    assert one.operator in TREE.operators()
+    names = {implementation.name for implementation in TREE.implementations(one.operator)}
+    for patterns in (one.implementation, one.over):
+        assert any(fnmatchcase(name, pattern.strip()) for name in names for pattern in patterns.split(",")), patterns
+    spec = TREE.spec(one.operator)
+    cases = [case for case in spec.tier_cases(one.tier) if fnmatchcase(case.shape_label, one.cases or "*")]
+    assert [case for case in cases if one.dtype in ("", case.dtype)], "no case of this tier"
+    over = [case for case in spec.tier_cases(one.tier) if fnmatchcase(case.shape_label, one.baseline_cases or "*")]
+    assert [case for case in over if (one.baseline_dtype or one.dtype) in ("", case.dtype)]
+
+
+@pytest.mark.parametrize("one", CLAIMS, ids=lambda one: one.claim)
+def test_every_claim_says_who_says_it(one):
+    assert one.source.startswith(("000, ", "001, ", "002, ", "003, ", "004, ")) or one.url.startswith("https://")

@@ -223,7 +223,7 @@ def test_claims_stand_beside_what_was_measured(store: Store, tmp_path: Path) -> 
         + claim.format("of something else", "2.0, 2.0", "nothing_of_ours", "cuda_x")
     )
     text = shown(store, "claims", tmp_path)
-    assert "3 claims, 2 with a ratio of ours" in text
+    assert "3 claims, 2 with a figure of ours" in text
     assert "✓✓ exceeded, other GPU" in text
     assert "✕ not reproduced, other GPU" in text
     assert "– not measured" in text
