@@ -32,7 +32,8 @@ class Opened:
     tuned
         Called after the first run: the configuration that an autotuner chose, or an empty string.
     tuning, adopt_tuning
-        What an autotuner has learnt so far, by kernel, and taking over what another copy of the same kernels learnt.
+        What an autotuner has learnt so far, by kernel, as JSON can hold it; and taking over what another copy of the
+        same kernels learnt, in this process or another.
     """
 
     prepare: Callable[[Mapping[str, Any]], Run]

@@ -35,7 +35,7 @@ def open_implementation(tree: Tree, implementation: Implementation) -> Opened:
         own_kernels=lambda: frozenset(_kernel_names(tree)),
         resources=lambda: _resources(module),
         tuned=lambda: _tuned(module),
-        tuning=lambda: {name: dict(tuner.cache) for name, tuner in _tuners(module).items()},
+        tuning=lambda: {name: _learnt(tuner) for name, tuner in _tuners(module).items()},
         adopt_tuning=lambda learnt: _adopt(module, learnt),
     )
 
@@ -84,9 +84,21 @@ def _tuners(module: ModuleType) -> dict[str, Any]:
     return {chain[-1].__name__: link for chain in _kernels(module) for link in chain if hasattr(link, "configs")}
 
 
+def _learnt(tuner: Any) -> list[list[Any]]:
+    """Pairs of a key and the configuration chosen for it, in words. A key that JSON would change is left out."""
+    return [[list(key), str(chosen)] for key, chosen in tuner.cache.items() if all(map(_is_plain, key))]
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or isinstance(value, bool | int | float | str)
+
+
 def _adopt(module: ModuleType, learnt: Mapping[str, Any]) -> None:
     for name, tuner in _tuners(module).items():
-        tuner.cache.update(learnt.get(name, {}))
+        known = {str(configuration): configuration for configuration in tuner.configs}
+        for key, chosen in learnt.get(name, ()):
+            if chosen in known:
+                tuner.cache.setdefault(tuple(key), known[chosen])
 
 
 def _tuned(module: ModuleType) -> str:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from groundspeed.gate.config import Config
 from groundspeed.gate.floors import SeriesKey
 from groundspeed.gate.metrics import METRICS, Method, Metric
 from groundspeed.gate.paired import MeasureLost, MeasurePairs, Pair, PairOutcome, PairRequest, PairSamples
 from groundspeed.gate.plan import Plan, PlannedPair
+from groundspeed.gate.report import Step
 from groundspeed.gate.series import Series, is_suspect, presence
 from groundspeed.gate.statuses import case_status
+from groundspeed.gate.words import spent
 from groundspeed.operator import Case
 from groundspeed.tree import Tree
 
+FIRST, FRESH = "first", "fresh"  # the two steps
 CaseKey = tuple[str, str, Case]  # operator, pair, case
 Progress = Callable[[str], None]
 
@@ -32,7 +37,14 @@ class Evidence:
     fresh: dict[CaseKey, list[PairOutcome]] = field(default_factory=dict)
     suspects: dict[CaseKey, tuple[str, ...]] = field(default_factory=dict)
     lost: dict[str, str] = field(default_factory=dict)  # operator -> reason
+    steps: dict[str, Step] = field(default_factory=dict)  # what each cost
     runner: PairSamples | None = None  # the first process seen: all others must be like it
+
+    def count(self, step: str, wall: float, phases: Mapping[str, float]) -> None:
+        """Add a process to what a step cost."""
+        before = self.steps.get(step, Step(step, 0, 0.0, {}))
+        total = {name: before.phases.get(name, 0.0) + value for name, value in phases.items()}
+        self.steps[step] = Step(step, before.processes + 1, before.seconds + wall, {**before.phases, **total})
 
     def check_runner(self, samples: PairSamples) -> None:
         """Raises Mixed unless the process ran where all before it did."""
@@ -73,16 +85,23 @@ class Measuring:
 
     def run(self, plan: Plan) -> Evidence:
         """Measure every operator of the plan. Raises Mixed; anything else that is lost is written down."""
-        for number, operator in enumerate(plan.operators, 1):
-            planned = plan.of(operator)
-            self.progress(f"[{number}/{len(plan.operators)}] {operator}: {_size(planned)}")
-            self._step(self._request(operator, [p.pair for p in planned]), self.evidence.first)
-            suspects = {key: names for p in planned for key, names in self._suspects(p)}
-            self.evidence.suspects |= suspects
-            if suspects:
-                self.progress(f"    {len(suspects)} suspects again, in {self.config.fresh_processes} fresh processes")
-                self._step(self._second_request(operator, planned, suspects), self.evidence.fresh)
+        with tempfile.TemporaryDirectory(prefix="groundspeed-tunings-") as folder:
+            for number, operator in enumerate(plan.operators, 1):
+                planned = plan.of(operator)
+                self.progress(f"[{number}/{len(plan.operators)}] {operator}: {_size(planned)}")
+                self._operator(operator, planned, Path(folder))
         return self.evidence
+
+    def _operator(self, operator: str, planned: tuple[PlannedPair, ...], tunings: Path) -> None:
+        """Both steps of one operator. What is suspect is tuned again: a poor choice must come about twice."""
+        first = self._request(operator, [p.pair for p in planned])
+        self._step(FIRST, replace(first, tunings=tunings / FIRST), self.evidence.first)
+        suspects = {key: names for p in planned for key, names in self._suspects(p)}
+        self.evidence.suspects |= suspects
+        if suspects:
+            self.progress(f"    {len(suspects)} suspects again, in {self.config.fresh_processes} fresh processes")
+            second = self._second_request(operator, planned, suspects)
+            self._step(FRESH, replace(second, tunings=tunings / FRESH, vouched=True), self.evidence.fresh)
 
     def _request(self, operator: str, pairs: Iterable[Pair]) -> PairRequest:
         quantities = dict.fromkeys(metric.quantity for metric in self.judging.metrics if metric.quantity)
@@ -113,18 +132,21 @@ class Measuring:
             first_process=self.config.processes,
         )
 
-    def _step(self, request: PairRequest, into: dict[CaseKey, list[PairOutcome]]) -> None:
+    def _step(self, name: str, request: PairRequest, into: dict[CaseKey, list[PairOutcome]]) -> None:
         reason = f"the budget of {self.config.budget_seconds:g} s was spent"
         if request.operator in self.evidence.lost or self._spent():
             self.evidence.lost.setdefault(request.operator, reason)
             return
         iterator = iter(self.measure(request))
+        began = time.monotonic()
         try:
             for count, samples in enumerate(iterator, 1):
                 self.evidence.check_runner(samples)
                 for outcome in samples.outcomes:
                     into.setdefault((samples.operator, outcome.pair, outcome.case), []).append(outcome)
-                self.progress(f"    process {count} of {request.processes}")
+                wall, began = time.monotonic() - began, time.monotonic()
+                self.evidence.count(name, wall, samples.seconds)
+                self.progress(f"    process {count} of {request.processes}: {spent(wall, samples.seconds)}")
                 if self._spent() and count < request.processes:
                     self.evidence.lost[request.operator] = reason
                     break

@@ -12,10 +12,12 @@ Policy: [tool.groundspeed.gate] of base's pyproject.toml. docs/gating.md tells t
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
+import functools
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -71,7 +73,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    return run_with(args, engine)
+    with one_engine(engine) as found:
+        return run_with(args, found)
 
 
 def run_with(args: argparse.Namespace, find_engine: Callable[[], MeasurePairs]) -> int:
@@ -197,8 +200,20 @@ def _progress(line: str) -> None:
 
 
 def engine() -> MeasurePairs:
-    """The engine that measures on this machine; importing it imports torch."""
-    from groundspeed.measure.paired import measure_pairs
+    """The engine that measures on this machine."""
+    from groundspeed.measure.paired import PairedEngine
 
-    found: MeasurePairs = measure_pairs
+    found: MeasurePairs = PairedEngine()
     return found
+
+
+@contextlib.contextmanager
+def one_engine(find_engine: Callable[[], MeasurePairs]) -> Iterator[Callable[[], MeasurePairs]]:
+    """The same engine for everybody who asks, found when the first does, and ended at the end."""
+    found = functools.cache(find_engine)
+    try:
+        yield found
+    finally:
+        close = getattr(found(), "close", None) if found.cache_info().currsize else None
+        if close is not None:
+            close()

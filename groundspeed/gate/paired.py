@@ -33,7 +33,6 @@ class Pair:
     ``base`` and ``head`` may be the same files (A/A): they are loaded twice, from two paths or under two package
     names, and measured as if they differed. ``rounds`` is the number of samples a side in one process.
     ``tolerance`` is the tighter of base's and head's for each dtype, and replaces the spec's own for both sides.
-    ``share`` says that both sides compile and tune the same kernels, so that one tuning serves both.
     """
 
     name: str  # what reports call it: head's name where head has it
@@ -41,7 +40,6 @@ class Pair:
     head: Side
     cases: tuple[Case, ...]
     tolerance: Mapping[str, Tolerance] = field(default_factory=dict)
-    share: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,6 +58,11 @@ class PairRequest:
         Number of the first of these processes: the second step continues the first one's count.
     seed
         Of the inputs; process p draws from ``seed + p``.
+    vouched
+        An earlier process has judged these very files in full. In a request without it, the first process does.
+    tunings
+        A folder in which what autotuners learn is kept, so that equal code is tuned once for both sides and for all
+        processes of the requests that name it; without one each side tunes in each process.
     """
 
     operator: str
@@ -71,6 +74,8 @@ class PairRequest:
     rounds: int
     first_process: int = 0
     seed: int = 0
+    vouched: bool = False
+    tunings: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -90,13 +95,17 @@ class PairOutcome:
 
 @dataclass(frozen=True)
 class PairSamples:
-    """Everything one worker process yields. ``machine`` names the kind of device, as in results."""
+    """Everything one worker process yields.
+
+    ``machine`` names the kind of device, as in results; ``seconds`` splits the process's wall time by phase.
+    """
 
     operator: str
     process: int
     machine: str
     environment: Environment
     outcomes: tuple[PairOutcome, ...]
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 class MeasurePairs(Protocol):

@@ -269,7 +269,7 @@ class _OperatorPlanner:
         cases = self.scope.selection.cases(spec)
         head_side = Side(self.head.root, head.name)
         if base is None:
-            pair = Pair(head.name, head_side, head_side, cases, dict(spec.tolerance), share=True)
+            pair = Pair(head.name, head_side, head_side, cases, dict(spec.tolerance))
             planned = PlannedPair(self.operator, pair, why, f"{IMPLS}/{file}", is_new=True)
             return Plan(pairs=(planned,), touched=touched) if cases else Plan()
         same_code = self.head.implementation_digest(head) == self.base.implementation_digest(base)
@@ -278,9 +278,7 @@ class _OperatorPlanner:
         if not kept:
             return Plan(identical=identical)
         old = self._old_tolerance()
-        pair = Pair(
-            head.name, Side(self.base.root, base.name), head_side, kept, tighter(old, spec.tolerance), share=same_code
-        )
+        pair = Pair(head.name, Side(self.base.root, base.name), head_side, kept, tighter(old, spec.tolerance))
         planned = PlannedPair(self.operator, pair, why, f"{IMPLS}/{file}")
         return Plan(pairs=(planned,), touched=touched, identical=identical)
 

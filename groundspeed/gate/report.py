@@ -39,6 +39,15 @@ class Unmeasured(msgspec.Struct, frozen=True):
     reason: str
 
 
+class Step(msgspec.Struct, frozen=True):
+    """What one of the two steps cost: its processes, wall seconds, and those that the processes spent by phase."""
+
+    step: str  # "first" or "fresh"
+    processes: int
+    seconds: float
+    phases: dict[str, float]
+
+
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One verdict.
 
@@ -110,6 +119,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         Cases left out because base and head run the same code.
     not_applicable
         Cases that neither side can run here, each with its reason in ``remarks``.
+    seconds, steps
+        Wall time of everything, and of both steps of measuring.
     """
 
     schema: int = SCHEMA
@@ -124,6 +135,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     device: str = ""
     started: str = ""
     seconds: float = 0.0
+    steps: list[Step] = []
     compared: int = 0
     identical: int = 0
     not_applicable: int = 0

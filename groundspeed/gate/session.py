@@ -129,6 +129,7 @@ def _report(request: Request, plan: Plan, body: Assembled, evidence: Evidence, m
         aa=request.revisions.aa,
         machine=runner.machine if runner else request.machine,
         device=runner.environment.device_name if runner else "",
+        steps=list(evidence.steps.values()),
         compared=body.compared,
         identical=plan.identical,
         not_applicable=body.not_applicable,

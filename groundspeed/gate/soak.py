@@ -124,7 +124,8 @@ def main(argv: Sequence[str] | None = None, engine: Callable[[], MeasurePairs] =
     arguments, rest = _parser().parse_known_args(argv)
     try:
         project = find_project(arguments.project)
-        status = 0 if arguments.table else _sitting(arguments, project, rest, engine).soak()
+        with gate_command.one_engine(engine) as found:
+            status = 0 if arguments.table else _sitting(arguments, project, rest, found).soak()
         soak_record.update_page(project.root / "docs" / "gating.md", soak_record.read(project.results))
         return status
     except UserError as error:

@@ -9,6 +9,7 @@ from groundspeed.gate.words import (
     SeriesSummary,
     by_reason,
     change,
+    cost,
     evidence,
     metric_label,
     notes,
@@ -42,6 +43,8 @@ def render(report: Report, style: Style) -> str:
         lines += ["", *_table(summarise(report.findings), style)]
     for remark in report.remarks:
         lines += wrapped(remark, style.width, "note: ")
+    if report.steps:
+        lines += ["", *(style.dim(line) for line in wrapped(cost(report), style.width, ""))]
     verdict = style.good if report.result == "pass" else style.bad
     lines += ["", *(verdict(line) for line in wrapped(title(report), style.width, ""))]
     return "\n".join(lines)

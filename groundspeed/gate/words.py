@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from groundspeed.analysis.rule import Verdict
@@ -178,3 +178,19 @@ def _summary(series: str, members: list[Finding]) -> SeriesSummary:
 
 def _distance(finding: Finding) -> float:
     return abs(finding.ratio - 1) if finding.ratio is not None else 0.0
+
+
+def spent(wall: float, phases: Mapping[str, float]) -> str:
+    """``4.1 s (prepare 1.2, check 0.9)``: the phases that took a tenth of a second or more, the longest first."""
+    told = sorted(((value, name) for name, value in phases.items() if value >= 0.1), reverse=True)
+    listed = ", ".join(f"{name} {value:.1f}" for value, name in told)
+    return f"{wall:.1f} s ({listed})" if listed else f"{wall:.1f} s"
+
+
+def cost(report: Report) -> str:
+    """What the run cost, all of it and by step."""
+    steps = [
+        f"{step.processes} {'fresh ' if step.step == 'fresh' else ''}processes {spent(step.seconds, step.phases)}"
+        for step in report.steps
+    ]
+    return f"took {report.seconds:.1f} s: {'; '.join(steps)}"

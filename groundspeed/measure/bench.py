@@ -14,6 +14,7 @@ import torch
 from groundspeed.build import BuildError
 from groundspeed.measure.datasheet import Peak
 from groundspeed.measure.gpu_state import Gpu
+from groundspeed.measure.referee import REFEREE, Referee
 from groundspeed.measure.sampling import Budget
 from groundspeed.measure.timers.base import Timer
 from groundspeed.operator import ITEMSIZE, Case, Operator
@@ -39,7 +40,7 @@ class DeviceLost(Exception):
 
 @dataclass(frozen=True)
 class Bench:
-    """What measuring needs to know besides the case: device, timer, budget and whom to tell."""
+    """What measuring needs to know besides the case: device, timer, budget, what is asked, and whom to tell."""
 
     device: str
     timer: Timer
@@ -49,6 +50,7 @@ class Bench:
     peak: Peak | None = None
     l2_bytes: int = 0
     energy: bool = False
+    rules: Referee = REFEREE
     begin: Callable[[str, float, str], None] = lambda phase, limit, implementation: None
     seconds: dict[str, float] = field(default_factory=dict)
 

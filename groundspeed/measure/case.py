@@ -37,7 +37,7 @@ def measure_case(
     torch._dynamo.reset()
     with bench.phase("inputs"):
         made = inputs.make_inputs(operator, spec, case, bench.device, bench.seed)
-    verdict = judge_case(bench, operator, spec, case, contenders, made)
+    verdict = judge_case(bench, operator, spec, case, contenders, made, bench.rules)
     faults = dict(verdict.faults)
     ready = list(verdict.ready)
     timed = _time(bench, ready, faults, _watchable(bench, verdict)) if ready else None
@@ -75,7 +75,7 @@ def _after_timing(bench: Bench, verdict: Judged, timed: _Timed) -> dict[str, Fau
     if changed:
         name = verdict.ready[0].contender.name
         return {name: Fault("incorrect", f"changed during the timed rounds: {changed}")}
-    faults = judge_again(bench, verdict, timed.outputs)
+    faults = judge_again(bench, verdict, timed.outputs, bench.rules)
     timed.outputs.clear()  # their memory is the device's again
     return faults
 

@@ -11,6 +11,7 @@ from typing import Any
 from groundspeed.backends import backend
 from groundspeed.backends.base import Opened, Run
 from groundspeed.measure.referee import Outputs, synchronize
+from groundspeed.measure.tunings import Tunings
 from groundspeed.operator import Case
 from groundspeed.tree import Implementation, Tree
 
@@ -19,13 +20,16 @@ Phase = Callable[[str, str], AbstractContextManager[None]]
 
 @dataclass(frozen=True)
 class Contender:
-    """One implementation of one tree, loaded. The gate has two of each, told apart by their labels."""
+    """One implementation of one tree, loaded. The gate has two of each, told apart by their labels.
+
+    ``tunings`` are shared with the other side and with other processes; without them each tunes for itself.
+    """
 
     tree: Tree
     implementation: Implementation
     opened: Opened
     label: str = ""
-    tuned_by: Contender | None = None
+    tunings: Tunings | None = None
 
     @property
     def name(self) -> str:
@@ -64,8 +68,8 @@ def prepare(
 
     ``phase`` is entered with a phase's name and the contender's: each of the two can hang.
     """
-    if contender.tuned_by is not None:
-        contender.opened.adopt_tuning(contender.tuned_by.opened.tuning())
+    if contender.tunings is not None:
+        contender.opened.adopt_tuning(contender.tunings.read(contender.digest))
     with phase("prepare", contender.name):
         start = time.perf_counter_ns()
         run = contender.opened.prepare(tensors)
@@ -77,6 +81,8 @@ def prepare(
         synchronize(device)
         first_run_ns = time.perf_counter_ns() - start
         del output
+    if contender.tunings is not None:
+        contender.tunings.write(contender.digest, contender.opened.tuning())
     return Prepared(contender, run, float(prepare_ns), float(first_run_ns))
 
 

@@ -12,6 +12,7 @@ from groundspeed.measure.bench import Bench
 from groundspeed.measure.datasheet import peak
 from groundspeed.measure.environment import gpu_handle
 from groundspeed.measure.protocol import Job
+from groundspeed.measure.referee import REFEREE, briefly
 from groundspeed.measure.sampling import Budget, exactly
 from groundspeed.measure.timers.base import Timer
 from groundspeed.operator import Operator
@@ -23,10 +24,11 @@ def make_bench(job: Job, begin: Callable[[str, float, str], None]) -> Bench:
     if interpreting() and not job.check_only:
         raise UserError("TRITON_INTERPRET is set: an interpreted kernel is never timed; unset it and run again")
     timer = make_timer(job.device, job.timer, job.check_only)
+    rules = briefly(REFEREE) if job.vouched else REFEREE
     if job.device != "cuda":
         # A shared CPU does not settle to half a per cent: there the budget ends the rounds, and the row says so.
         budget = exactly(job.rounds) if job.rounds else Budget(seconds=job.seconds, width=0.02, settle_rounds=2)
-        return Bench("cpu", timer, budget, seed=job.seed, begin=begin)
+        return Bench("cpu", timer, budget, seed=job.seed, rules=rules, begin=begin)
     properties = torch.cuda.get_device_properties(torch.cuda.current_device())
     return Bench(
         "cuda",
@@ -37,6 +39,7 @@ def make_bench(job: Job, begin: Callable[[str, float, str], None]) -> Bench:
         peak=peak(properties.name),
         l2_bytes=properties.L2_cache_size,
         energy=job.energy,
+        rules=rules,
         begin=begin,
     )
 

@@ -1,42 +1,45 @@
 """Both sides of every pair in one process, alternating on the same buffers: the engine under the gate.
 
-Each process is a fresh worker. The next ones are started while the first measures and wait, their imports done and
-the device untouched, for their job.
+Each process is a worker of its own, forked from one that has done the imports and nothing else, or started anew where
+there is no such nursery.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
 
 from groundspeed.gate.paired import MeasureLost, Pair, PairOutcome, PairRequest, PairSamples
 from groundspeed.machine import machine_name
-from groundspeed.measure.lane import UNATTENDED, default_place, hold
-from groundspeed.measure.process import Worker, start_worker, worker_environment
+from groundspeed.measure import preload
+from groundspeed.measure.lane import UNATTENDED, Place, default_place, hold
+from groundspeed.measure.process import worker_environment
 from groundspeed.measure.protocol import Job, Side
 from groundspeed.measure.supervisor import Outcome, supervise
+from groundspeed.measure.workers import Workers
 from groundspeed.operator import Case
 from groundspeed.records import Measurement
 from groundspeed.selection import chosen_timer
+from groundspeed.tree import Tree
 
-_AHEAD = 2  # workers waiting: each holds a few hundred MB of host memory and, until its job, nothing of the GPU's
 
+class PairedEngine:
+    """Measures requests one after the other. Its nursery begins with the first request and serves all; ``close`` it."""
 
-def measure_pairs(request: PairRequest) -> Iterator[PairSamples]:
-    """Yield what each process learnt, in order. Raises MeasureLost when no worker can measure any more."""
-    place = default_place(request.device)
-    environment = worker_environment(place.variables)
-    numbers = range(request.first_process, request.first_process + request.processes)
-    waiting: list[Worker] = []
-    try:
-        for number in numbers:
-            ahead = min(_AHEAD, numbers[-1] - number)
-            while len(waiting) <= ahead:
-                waiting.append(start_worker(environment))
+    def __init__(self) -> None:
+        self._open = ExitStack()
+        self._workers: dict[Place, Workers] = {}
+
+    def __call__(self, request: PairRequest) -> Iterator[PairSamples]:
+        """Yield what each process learnt, in order. Raises MeasureLost when no worker can measure any more."""
+        place = default_place(request.device)
+        workers = self._workers_of(place, request)
+        for number in range(request.first_process, request.first_process + request.processes):
             with hold(place, UNATTENDED):
-                outcome = supervise(_job(request, number), environment, lambda progress: None, waiting.pop(0))
+                outcome = supervise(_job(request, number), workers.environment, lambda progress: None, workers=workers)
             if outcome.environment is None:
                 raise MeasureLost(outcome.problem or f"{request.operator}: process {number} ended before it began")
             yield PairSamples(
@@ -45,10 +48,25 @@ def measure_pairs(request: PairRequest) -> Iterator[PairSamples]:
                 machine=machine_name(request.device),
                 environment=outcome.environment,
                 outcomes=tuple(_outcomes(request, outcome)),
+                seconds=outcome.seconds,
             )
-    finally:
-        for worker in waiting:
-            worker.kill()
+
+    def close(self) -> None:
+        """End the nursery; a request after this begins another."""
+        self._workers.clear()
+        self._open.close()
+
+    def _workers_of(self, place: Place, request: PairRequest) -> Workers:
+        if place not in self._workers:
+            workers = Workers(worker_environment(place.variables), compiler=_uses_compiler(request))
+            self._workers[place] = self._open.enter_context(workers)
+        return self._workers[place]
+
+
+def _uses_compiler(request: PairRequest) -> bool:
+    sides = [side for pair in request.pairs for side in (pair.base, pair.head)]
+    files = [Tree(side.tree).implementation(request.operator, side.implementation).files for side in sides]
+    return preload.uses_compiler(file for own in files for file in own)
 
 
 def _job(request: PairRequest, process: int) -> Job:
@@ -69,19 +87,20 @@ def _job(request: PairRequest, process: int) -> Job:
             for dtype, tolerance in pair.tolerance.items()
         },
         seed=request.seed + process,
+        vouched=request.vouched or process > request.first_process,
+        tunings=str(request.tunings or ""),
         timer=chosen_timer(),
     )
 
 
 def _sides(pair: Pair, base_first: bool) -> list[Side]:
-    """Base and head in the order of preparation. The second takes over the first's tuning where kernels are equal."""
+    """Base and head in the order of preparation."""
     cases = tuple(case.label for case in pair.cases)
     base, head = (
         Side(f"{which}/{pair.name}", str(Path(side.tree)), f"groundspeed_{which}", side.implementation, cases)
         for which, side in (("base", pair.base), ("head", pair.head))
     )
-    first, second = (base, head) if base_first else (head, base)
-    return [first, msgspec.structs.replace(second, tuned_by=first.label) if pair.share else second]
+    return [base, head] if base_first else [head, base]
 
 
 def _outcomes(request: PairRequest, outcome: Outcome) -> Iterator[PairOutcome]:

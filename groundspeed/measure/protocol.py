@@ -13,8 +13,7 @@ from groundspeed.records import Ceilings, Environment, Measurement
 class Side(msgspec.Struct, frozen=True):
     """A contender of a comparison: an implementation of a tree of its own, under a label of its own.
 
-    ``cases`` are the labels of those of the job's cases that it takes part in. ``tuned_by`` names a side with the same
-    kernels, whose tuning it takes over when that side was prepared before it.
+    ``cases`` are the labels of those of the job's cases that it takes part in.
     """
 
     label: str
@@ -22,7 +21,6 @@ class Side(msgspec.Struct, frozen=True):
     package: str
     implementation: str
     cases: tuple[str, ...]
-    tuned_by: str = ""
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -47,6 +45,10 @@ class Job(msgspec.Struct, frozen=True):
         Seconds a phase may be silent before it counts as hung, by its name, in place of the worker's own.
     seconds
         Wall time of timed rounds allowed for each implementation of a case.
+    vouched
+        The referee has passed these very files in an earlier process: one sitting before the rounds will do.
+    tunings
+        A folder in which what autotuners learn is kept for other sides and processes; "" keeps it nowhere.
     timer
         One of selection.TIMERS, or empty for the device's usual one.
     energy
@@ -68,6 +70,8 @@ class Job(msgspec.Struct, frozen=True):
     limits: dict[str, float] = {}
     seconds: float = 0.4
     seed: int = 0
+    vouched: bool = False
+    tunings: str = ""
     timer: str = ""
     energy: bool = False
 
@@ -110,10 +114,6 @@ class Dying(msgspec.Struct, frozen=True, tag=True):
     reason: str
 
 
-class Done(msgspec.Struct, frozen=True, tag=True):
-    """All cases are done. ``seconds`` splits the wall time by phase."""
-
-    seconds: dict[str, float]
 class FirstCallTimed(msgspec.Struct, frozen=True, tag=True):
     """The one result of a process that measures a first call. Nanoseconds."""
 
@@ -122,6 +122,10 @@ class FirstCallTimed(msgspec.Struct, frozen=True, tag=True):
     run_ns: float
 
 
+class Done(msgspec.Struct, frozen=True, tag=True):
+    """All cases are done. ``seconds`` splits the wall time by phase."""
+
+    seconds: dict[str, float]
 
 
 Event = Ready | Phase | Row | CaseDone | Dying | FirstCallTimed | Done

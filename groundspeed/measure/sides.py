@@ -1,13 +1,15 @@
-"""What a comparison adds to a job: contenders by label, a tolerance of its own, tuning shared by equal kernels."""
+"""What a comparison adds to a job: contenders by label, a tolerance of its own, tunings shared by equal code."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from pathlib import Path
 
 from groundspeed.measure.bench import Fault
 from groundspeed.measure.contender import Contender
-from groundspeed.measure.protocol import Job, Side
+from groundspeed.measure.protocol import Job
+from groundspeed.measure.tunings import Tunings
 from groundspeed.operator import Case, Operator, Tolerance
 
 Opened = dict[str, Contender | Fault]
@@ -27,11 +29,12 @@ def takes_part(job: Job, case: Case) -> frozenset[str]:
     return frozenset(side.label for side in job.sides if case.label in side.cases)
 
 
-def link_tuning(opened: Opened, sides: Sequence[Side]) -> Opened:
-    """Let each side that shares its kernels with another know that one."""
-    linked = dict(opened)
-    for side in sides:
-        own, other = linked.get(side.label), linked.get(side.tuned_by)
-        if isinstance(own, Contender) and isinstance(other, Contender):
-            linked[side.label] = dataclasses.replace(own, tuned_by=other)
-    return linked
+def share_tunings(opened: Opened, folder: str) -> Opened:
+    """Let all contenders share what autotuners learn in a folder; "" lets each learn for itself."""
+    if not folder:
+        return opened
+    tunings = Tunings(Path(folder))
+    return {
+        label: dataclasses.replace(one, tunings=tunings) if isinstance(one, Contender) else one
+        for label, one in opened.items()
+    }

@@ -81,7 +81,7 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
     from groundspeed.measure.environment import describe, free_memory
     from groundspeed.measure.judging import check_case
     from groundspeed.measure.opening import entries, open_all
-    from groundspeed.measure.sides import adopt_tolerance, link_tuning, takes_part
+    from groundspeed.measure.sides import adopt_tolerance, share_tunings, takes_part
     from groundspeed.tree import Tree
 
     specs = Tree(Path(job.specs))
@@ -103,7 +103,7 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
     opened = open_all(job, tree, lambda name: channel.send(Phase("load", 900.0, -1, name)))
     seconds["load"] = perf_counter() - start
 
-    opened = link_tuning(opened, job.sides)
+    opened = share_tunings(opened, job.tunings)
     contenders = [one for one in opened.values() if isinstance(one, Contender)]
     steps = check_case if job.check_only else measure_case
     for number, one in enumerate(job.case_list()):

@@ -101,7 +101,7 @@ def test_aa_measures_identical_code(repo, fake_engine):
     result = repo.gate("--aa", engine=engine)
     assert result.status == 0 and result.report["aa"] and result.report["compared"] == 2 * 2 * 7
     pair = engine.requests[0].pairs[0]
-    assert pair.base.tree != pair.head.tree and pair.share
+    assert pair.base.tree != pair.head.tree
 
 
 def test_aa_leaves_noise_floors_that_the_next_gate_uses(repo, fake_engine, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from groundspeed.backends import backend
@@ -188,12 +189,14 @@ def test_equal_kernels_take_over_what_the_other_side_learnt(triton_module):
     tree, module = triton_module
     one = triton_backend.open_implementation(tree, tree.implementation("double", "triton_tuned"))
     module.tuned.cache[(64, "fp32")] = module.configs[1]
-    learnt = one.tuning()
-    assert learnt == {"tuned": {(64, "fp32"): module.configs[1]}}
+    module.tuned.cache[(64, object())] = module.configs[1]  # no key that another process could have
+    learnt = msgspec.json.decode(msgspec.json.encode(one.tuning()))
+    assert learnt == {"tuned": [[[64, "fp32"], str(module.configs[1])]]}
     module.tuned.cache.clear()
+    module.tuned.cache[(32, "fp32")] = module.configs[0]
     one.adopt_tuning(learnt)
-    one.adopt_tuning({"unknown": {}})
-    assert module.tuned.cache == {(64, "fp32"): module.configs[1]}
+    one.adopt_tuning({"unknown": [], "tuned": [[[32, "fp32"], str(module.configs[1])], [[8, "fp32"], "no such one"]]})
+    assert module.tuned.cache == {(64, "fp32"): module.configs[1], (32, "fp32"): module.configs[0]}
 
 
 def test_the_interpreter_gets_one_configuration(triton_module):

@@ -86,7 +86,8 @@ class Campaign:
 def main(argv: Sequence[str] | None = None, engine: Callable[[], MeasurePairs] = gate_command.engine) -> int:
     arguments = _parser().parse_args(argv)
     try:
-        return _run(arguments, engine)
+        with gate_command.one_engine(engine) as found:
+            return _run(arguments, found)
     except UserError as error:
         print(f"groundspeed: {error}", file=sys.stderr)
         return 2

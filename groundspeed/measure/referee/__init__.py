@@ -11,7 +11,7 @@ from __future__ import annotations
 from groundspeed.measure.referee.bits import clones, same_bits
 from groundspeed.measure.referee.kernels import foreign_kernel
 from groundspeed.measure.referee.physics import impossible
-from groundspeed.measure.referee.rules import REFEREE, Referee, Sitting, judge, rule
+from groundspeed.measure.referee.rules import REFEREE, Referee, Sitting, briefly, judge, rule
 from groundspeed.measure.referee.tools import synchronize
 from groundspeed.measure.referee.trial import Complaint, Outputs, Sheet, Trial
 
@@ -23,6 +23,7 @@ __all__ = [
     "Sheet",
     "Sitting",
     "Trial",
+    "briefly",
     "clones",
     "foreign_kernel",
     "impossible",

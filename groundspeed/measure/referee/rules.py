@@ -6,7 +6,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import torch
@@ -138,6 +138,17 @@ class Referee:
 
 
 REFEREE = Referee()
+
+
+def briefly(referee: Referee) -> Referee:
+    """One sitting instead of all, for a process that measures what an earlier one has judged in full.
+
+    What the other sittings ask (whether an answer is kept from inputs that are gone, whether memory grows from call to
+    call) is decided by the code, which is the same file by file, built from the same sources and called with the same
+    shapes: a process cannot change it. What can differ from process to process is asked in each: the first sitting is
+    held on the process's own inputs, and the outputs of timed calls are judged after the rounds.
+    """
+    return replace(referee, sittings=referee.sittings[:1])
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,44 @@
+"""What autotuners learnt in one process of a comparison, for its other side and for the processes after it.
+
+A tuning is kept under the digest of the implementation's code: equal code on both sides has one tuning, changed code
+has one of its own. So each version is tuned once, and not once a process.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+Learnt = Mapping[str, Any]  # by kernel; what a back end's ``tuning`` gives, as JSON can hold it
+
+
+@dataclass(frozen=True)
+class Tunings:
+    """A folder with one file an implementation."""
+
+    folder: Path
+
+    def read(self, digest: str) -> Learnt:
+        """What is known of an implementation; nothing where it was never tuned."""
+        path = self._path(digest)
+        if not path.is_file():
+            return {}
+        known: dict[str, Any] = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        return known
+
+    def write(self, digest: str, learnt: Learnt) -> None:
+        """Keep all that is known now; a reader never sees half of it."""
+        if not any(learnt.values()):
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        fresh = self.folder / f"{digest}.{os.getpid()}"
+        fresh.write_bytes(msgspec.json.encode(learnt))
+        os.replace(fresh, self._path(digest))
+
+    def _path(self, digest: str) -> Path:
+        return self.folder / f"{digest}.json"
