@@ -117,18 +117,47 @@ def build_all(
     done: Callable[[Path], None] = lambda path: None,
 ) -> dict[Path, Extension | BuildError]:
     """Compile many at once, one nvcc a core; a file that fails is its error and stops no other."""
+    return build_each([(tree_root, source) for source in sources], toolchain, cache, workers, done)
 
-    def attempt(source: Path) -> Extension | BuildError:
+
+def build_each(
+    sources: Iterable[tuple[Path, Path]],
+    toolchain: Toolchain,
+    cache: Path | None = None,
+    workers: int | None = None,
+    done: Callable[[Path], None] = lambda path: None,
+) -> dict[Path, Extension | BuildError]:
+    """``build_all`` for files of several trees, each with its tree's root; what is equal in two trees is built once."""
+
+    def attempt(same: list[tuple[Path, Path]]) -> list[Extension | BuildError]:
+        return [attempt_one(*each) for each in same]  # the second finds what the first left in the cache
+
+    def attempt_one(root: Path, source: Path) -> Extension | BuildError:
         try:
-            return build(tree_root, source, toolchain, cache)
+            return build(root, source, toolchain, cache)
         except BuildError as error:
             return error
         finally:
             done(source)
 
-    chosen = list(sources)
+    groups: dict[str, list[tuple[Path, Path]]] = {}
+    for root, source in sources:
+        groups.setdefault(_key_or_path(root, source, toolchain), []).append((root, source))
     with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
-        return dict(zip(chosen, pool.map(attempt, chosen), strict=True))
+        built = pool.map(attempt, groups.values())
+        return {
+            source: one
+            for same, found in zip(groups.values(), built, strict=True)
+            for (_, source), one in zip(same, found, strict=True)
+        }
+
+
+def _key_or_path(root: Path, source: Path, toolchain: Toolchain) -> str:
+    """What tells files apart that must be built each; a file that cannot be read is built by itself, and fails so."""
+    try:
+        return cache_key(root, source, toolchain)
+    except OSError:
+        return str(source)
 
 
 def cache_key(tree_root: Path, source: Path, toolchain: Toolchain) -> str:

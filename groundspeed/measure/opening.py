@@ -10,7 +10,7 @@ import torch
 
 from groundspeed.backends import backend
 from groundspeed.backends.triton_backend import interpreting
-from groundspeed.build import BuildError, Extension, build_all, find_toolchain
+from groundspeed.build import BuildError, build_each, find_toolchain
 from groundspeed.errors import UserError
 from groundspeed.measure.bench import Fault, as_fault
 from groundspeed.measure.contender import Contender, open_contender
@@ -90,8 +90,5 @@ def _build(device: str, entries: Sequence[Entry], beat: Callable[[], None]) -> d
     except UserError as error:
         return {label: str(error) for label, _, _ in sources}
     beat()
-    built: dict[Path, Extension | BuildError] = {}
-    for root in {root for _, root, _ in sources}:
-        own = [source for _, of, source in sources if of == root]
-        built |= build_all(root, own, toolchain, done=lambda source: beat())
+    built = build_each([(root, source) for _, root, source in sources], toolchain, done=lambda source: beat())
     return {label: str(built[source]) for label, _, source in sources if isinstance(built[source], BuildError)}

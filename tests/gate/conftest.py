@@ -57,6 +57,7 @@ class FakeEngine:
     lose_after: int | None = None  # processes until the device is gone
     mix_at: int | None = None  # process that reports another GPU
     drop: tuple[str, ...] = ()  # pairs that no outcome is returned for
+    phases: dict = field(default_factory=dict)  # what every process says it spent
     noise: float = 0.001
 
     def __call__(self, request):
@@ -75,7 +76,7 @@ class FakeEngine:
                 if pair.name not in self.drop
                 for case in pair.cases
             )
-            yield PairSamples(request.operator, process, "cpu-fake", where, outcomes)
+            yield PairSamples(request.operator, process, "cpu-fake", where, outcomes, self.phases)
 
     def _side(self, side, case, request, random):
         folder = side.tree / request.operator

@@ -27,6 +27,28 @@ def test_a_slower_commit_fails_and_says_by_how_much(repo):
     assert "✗ regressed" in result.output and "+6.0 %" in result.output and finding["reproduce"] in result.output
 
 
+def test_a_second_step_is_vouched_for_and_tuned_anew(repo, fake_engine):
+    repo.edit(ROW, "COST = 500", "COST = 530")
+    repo.commit()
+    engine = fake_engine()
+    repo.gate("--base", "main", engine=engine)
+    first, fresh = engine.requests
+    assert not first.vouched and fresh.vouched  # the first process of the first step judges in full
+    assert first.tunings.parent == fresh.tunings.parent and first.tunings != fresh.tunings
+    assert not first.tunings.parent.exists()
+
+
+def test_what_a_run_cost_is_told_by_step_and_phase(repo, fake_engine):
+    repo.edit(ROW, "COST = 500", "COST = 530")
+    repo.commit()
+    result = repo.gate("--base", "main", engine=fake_engine(phases={"start": 0.5, "time": 1.25, "exit": 0.01}))
+    first, fresh = result.report["steps"]
+    assert (first["step"], first["processes"], fresh["step"], fresh["processes"]) == ("first", 5, "fresh", 10)
+    assert first["phases"] == {"start": 2.5, "time": 6.25, "exit": pytest.approx(0.05)}
+    line = " ".join(result.output[result.output.index("took ") :].split())
+    assert "5 processes 0.0 s (time 6.2, start 2.5); 10 fresh processes 0.0 s (time 12.5, start 5.0)" in line
+
+
 def test_only_what_is_touched_is_measured(repo, fake_engine):
     repo.edit(ROW, "COST = 500", "COST = 500  # the same")
     repo.edit(ROW, "A row", "A row of numbers")

@@ -171,6 +171,22 @@ def test_many_are_compiled_side_by_side(tmp_path):
     assert time.monotonic() - began < 6 * 0.4
 
 
+def test_two_versions_are_compiled_side_by_side_and_what_they_share_once(tmp_path):
+    tool = fake_toolchain(tmp_path, seconds=0.5)
+    base = tree(tmp_path / "base", a="int a;\n", same="int same;\n", bad="REFUSE\n")
+    head = tree(tmp_path / "head", a="int changed;\n", same="int same;\n", bad="int mended;\n")
+    sources = [(root, source) for root in (base, head) for source in build.cuda_sources(root)]
+    began = time.monotonic()
+    built = build.build_each(sources, tool, tmp_path / "cache", workers=6)
+    assert time.monotonic() - began < 4 * 0.5  # four compilations that succeed, one that is refused at once
+    assert compilations(tmp_path) == 5 and set(built) == {source for _, source in sources}
+    found = {(root.name, source.stem): built[source] for root, source in sources}
+    assert (
+        found["base", "cuda_same"] == found["head", "cuda_same"] != found["head", "cuda_a"] != found["base", "cuda_a"]
+    )
+    assert isinstance(found["base", "cuda_bad"], BuildError) and isinstance(found["head", "cuda_bad"], Extension)
+
+
 def test_two_that_build_the_same_file_at_once_both_get_it_whole(tmp_path):
     tool = fake_toolchain(tmp_path, seconds=0.2)
     root = tree(tmp_path / "tree", a="int a;\n")
