@@ -1,4 +1,4 @@
-"""CUDA C++ compiled at run time by CuPy: one launch, one element a thread through every fold in a register.
+"""One kernel that CuPy compiles at run time, each thread taking an element through every fold in a register.
 
 Bound by one launch and the latency of its loads: N elements are read and written once, the points by every thread from
 the same cached line. Prediction: the device time of cuda_persistent, with CuPy's launch in front.

@@ -1,4 +1,4 @@
-// No copy at all: one kernel reads the page-locked host memory through its own address and writes the answer.
+// One kernel that reads the page-locked host memory itself and writes the answer, without any copy.
 //
 // Bound by the link: N elements cross it as the loads of one launch, and the device's memory is only written, once.
 // Page-locked memory has one address for host and device (CUDA C++ Programming Guide, "Unified Virtual Address Space").

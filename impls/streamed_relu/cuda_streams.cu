@@ -1,4 +1,4 @@
-// The pipeline issued from C++: pieces copied on two streams of its own, each rectified in place right behind its copy.
+// Pieces copied on two streams of its own, each rectified in place behind its copy, all issued from C++.
 //
 // Bound by the link: N elements cross it, and all ReLUs but the last piece's are hidden behind copies. A piece costs
 // the host two calls of the driver. Prediction: the device time of torch_streams, and less than half of its host time.

@@ -1,4 +1,4 @@
-"""The pipeline in CuPy: pieces copied on two of its streams, each rectified in place by a run-time compiled kernel.
+"""Pieces copied on two CuPy streams, each rectified in place by a kernel that CuPy compiles at run time.
 
 Bound by the link: N elements cross it, and all ReLUs but the last piece's are hidden behind copies. x comes as a NumPy
 array over the page-locked memory. Prediction: level with torch_streams, with CuPy's launches in front.

@@ -1,4 +1,4 @@
-"""One stream: a copy of everything, then one ATen kernel over the copy.
+"""Everything copied on one stream, then one ATen kernel over the copy.
 
 Bound by the link: N elements cross it, and then cross the device's memory twice. Prediction: 97 % of the rate of a
 plain copy, and at the peak two vectors on the device, the copy and the answer.

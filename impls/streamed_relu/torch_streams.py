@@ -1,4 +1,4 @@
-"""A pipeline on two streams: while a piece is copied into the output, the piece before it is rectified in place.
+"""Pieces copied on two streams, each rectified in place while the next one is copied.
 
 Bound by the link: N elements cross it, and all ReLUs but the last piece's are hidden behind copies. The output is the
 only vector on the device. Prediction: eager's time less most of its ReLU, some 2 %, on large vectors; on one of a

@@ -1,4 +1,4 @@
-"""The pipeline of torch_streams with a Triton kernel: pieces copied on two streams, each rectified in place behind it.
+"""Pieces copied on two streams, each rectified in place by a Triton kernel while the next one is copied.
 
 Bound by the link: N elements cross it, and all ReLUs but the last piece's are hidden behind copies. Prediction: level
 with torch_streams; a launch of Triton's costs the host no more than an ATen kernel.
