@@ -19,7 +19,8 @@ from groundspeed.commands import run as command
 from groundspeed.measure.lane import Place, places
 from groundspeed.records import find_records, read_record
 from tests.cli import toy_project
-from tests.cli.toy_project import ADD, ROOT, SPEC, groundspeed
+from tests.cli.toy_project import ADD, SPEC, groundspeed
+from tests.paths import python_path
 
 pytestmark = pytest.mark.slow
 
@@ -127,7 +128,7 @@ sys.exit(main(sys.argv[1:]))
 def start(project, *arguments):
     return subprocess.Popen(
         [sys.executable, "-c", RUN, "--project", str(project), "run", *arguments],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": python_path()},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -15,7 +15,8 @@ import pytest
 
 from groundspeed.records import find_records, read_record
 from tests.cli import toy_project
-from tests.cli.toy_project import ADD, RAISES, ROOT, TRITON, WRONG, groundspeed
+from tests.cli.toy_project import ADD, RAISES, TRITON, WRONG, groundspeed
+from tests.paths import python_path
 
 pytestmark = pytest.mark.slow
 
@@ -100,7 +101,7 @@ def test_check_that_could_check_nothing_is_no_success(tmp_path):
 def test_a_full_disk_costs_the_record_and_says_so(project, tmp_path):
     """A limit on the size of files stands in for the disk: a record of many rounds is larger than 1 KiB."""
     command = f"ulimit -f 1; {sys.executable} -m groundspeed run --only double --only fine --results {tmp_path}"
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    env = {**os.environ, "PYTHONPATH": python_path(), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(["bash", "-c", command], cwd=project, env=env, capture_output=True, text=True, timeout=300)
     assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
     said = [line for line in done.stderr.splitlines() if line.startswith("groundspeed: ")]
@@ -142,7 +143,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_goes_on(project, tmp_path):
         "--results",
         str(tmp_path),
     ]
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    env = {**os.environ, "PYTHONPATH": python_path()}
     process = subprocess.Popen(command, cwd=project, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120
     while not find_records(tmp_path) and time.monotonic() < deadline:
@@ -165,7 +166,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_goes_on(project, tmp_path):
 
 def test_on_a_terminal_one_line_shows_how_far_it_is(project, tmp_path):
     leader, follower = pty.openpty()
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "80"}
+    env = {**os.environ, "PYTHONPATH": python_path(), "TERM": "xterm", "COLUMNS": "80"}
     command = [sys.executable, "-m", "groundspeed", "run", "--only", "fine", "--results", str(tmp_path)]
     process = subprocess.Popen(command, cwd=project, env=env, stdout=follower, stderr=follower)
     os.close(follower)

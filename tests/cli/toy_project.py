@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.paths import python_path
+
 ROOT = Path(__file__).resolve().parents[2]
 
 SPEC = '''"""Twice x. Memory-bound."""
@@ -98,7 +100,7 @@ def make(root: Path, **operators: dict[str, str]) -> Path:
 
 def groundspeed(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the command as a user would, in a folder."""
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80", **environment}
+    env = {**os.environ, "PYTHONPATH": python_path(), "COLUMNS": "80", **environment}
     return subprocess.run(
         [sys.executable, "-m", "groundspeed", *arguments], cwd=cwd, env=env, capture_output=True, text=True, timeout=300
     )

@@ -17,6 +17,7 @@ import pytest
 from groundspeed import build
 from groundspeed.tree import Tree
 from tests.core.scratch import SPEC
+from tests.paths import python_path
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -101,7 +102,7 @@ def run_both(tmp_path: Path) -> dict[str, object]:
     roots = [str(plant(tmp_path / name, number).root) for name, number in (("base", 3), ("head", 5))]
     done = subprocess.run(
         [sys.executable, "-c", code, *roots],
-        env={**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": python_path()},
         capture_output=True,
         text=True,
         timeout=300,

@@ -13,6 +13,7 @@ import torch
 
 from groundspeed.operator import Case, Operator
 from groundspeed.tree import Tree
+from tests.paths import python_path
 
 ROOT = Path(__file__).parents[2]
 TREE = Tree(ROOT / "impls")
@@ -177,7 +178,7 @@ def test_ladders_name_implementations_that_exist_and_state_an_idea(operator: str
 )
 def test_triton_in_its_interpreter(operator: str, implementation: str) -> None:
     pytest.importorskip("triton")
-    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": python_path()}
     done = subprocess.run(
         [sys.executable, __file__, operator, implementation],
         env=environment,

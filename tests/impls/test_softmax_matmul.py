@@ -12,6 +12,7 @@ import torch
 
 from groundspeed.operator import Case, Operator
 from groundspeed.tree import Tree
+from tests.paths import python_path
 
 ROOT = Path(__file__).parents[2]
 TREE = Tree(ROOT / "impls")
@@ -218,7 +219,7 @@ def small_check_cases(operator: str) -> list[Case]:
 @pytest.mark.parametrize(("operator", "implementation"), [("softmax", "triton_row"), ("matmul", "triton_block")])
 def test_triton_in_its_interpreter(operator: str, implementation: str) -> None:
     pytest.importorskip("triton")
-    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": python_path()}
     done = subprocess.run(
         [sys.executable, __file__, operator, implementation],
         env=environment,

@@ -13,7 +13,8 @@ import pytest
 
 from groundspeed.pytest_plugin import ReplayClock
 from tests.cli import toy_project
-from tests.cli.toy_project import ADD, ROOT, TRITON
+from tests.cli.toy_project import ADD, TRITON
+from tests.paths import python_path
 
 pytest.importorskip("pytest_benchmark")
 
@@ -69,7 +70,7 @@ def samples(root, **known):
 
 
 def run(root: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "GROUNDSPEED_DEVICE": "cpu", **environment}
+    env = {**os.environ, "PYTHONPATH": python_path(), "GROUNDSPEED_DEVICE": "cpu", **environment}
     command = [
         sys.executable,
         "-m",

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from tests.cli.toy_project import ROOT
+from tests.paths import python_path
 
 pytest.importorskip("pytest_benchmark")
 pytestmark = pytest.mark.gpu
@@ -38,7 +39,7 @@ def run(cwd, *arguments):
         "no:cacheprovider",
         "--benchmark-only",
     ]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    env = {**os.environ, "PYTHONPATH": python_path()}
     return subprocess.run([*command, *arguments], cwd=cwd, env=env, capture_output=True, text=True, timeout=500)
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from groundspeed.operator import Case, case
 from groundspeed.tree import Tree
-from tests.referee.court import FAULTY, GALLERY, HERE, IMPLS, verdict
+from tests.paths import python_path
+from tests.referee.court import FAULTY, GALLERY, IMPLS, verdict
 
 FAULTS = (
     # implementation, a case that its fault spoils, one that hides it
@@ -36,7 +37,7 @@ def test_faulty_kernels_on_a_gpu(fault: tuple[Tree, str, str, Case, Case]):
 def test_faulty_kernels_in_the_interpreter():
     """One process for all: the variable must be set before anything of Triton is imported."""
     pytest.importorskip("triton")
-    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(HERE.parents[1])}
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": python_path()}
     done = subprocess.run(
         [sys.executable, "-m", "tests.referee.test_triton"],
         env=environment,

@@ -17,7 +17,8 @@ def unmasked(a_ptr, b_ptr, c_ptr, M, N, K, TILE: tl.constexpr, DEPTH: tl.constex
     k = tl.arange(0, DEPTH)
     a = tl.load(a_ptr + rows[:, None] * K + k[None, :], mask=(rows[:, None] < M) & (k[None, :] < K), other=0.0)
     b = tl.load(b_ptr + k[:, None] * N + columns[None, :], mask=(k[:, None] < K) & (columns[None, :] < N), other=0.0)
-    c = tl.sum(a[:, :, None] * b[None, :, :], axis=1)
+    # Named: Triton would also make a product of a sum of products, and that one of lower precision.
+    c = tl.dot(a, b, input_precision="ieee")
     gelu = 0.5 * c * (1.0 + tl.math.erf(c * 0.7071067811865476))
     tl.store(c_ptr + rows[:, None] * N + columns[None, :], gelu)
 
