@@ -8,24 +8,27 @@
 
 namespace groundspeed {
 
-// Rows of one tensor: element d of row s of head h of batch b is data[b·batch + h·head + s·row + d].
+// Rows of one tensor: element d of row s of head h of batch b is data[b·batch + h·head + s·row + d]. T is const for inputs.
 template <typename T>
-struct Heads {
-  const T* data;
+struct HeadRows {
+  T* data;
   int64_t batch;
   int64_t head;
   int64_t row;
 
-  __device__ __forceinline__ const T* start(int64_t pair, int heads) const {
+  __device__ __forceinline__ T* start(int64_t pair, int heads) const {
     return data + pair / heads * batch + pair % heads * head;
   }
 };
+
+template <typename T>
+using Heads = HeadRows<const T>;
 
 struct AttentionOperands {
   Tensor q;
   Tensor k;
   Tensor v;
-  Tensor out;  // [B, H, S, D], contiguous, uninitialised
+  Tensor out;  // [B, H, S, D], rows as with_dense_rows wants them, uninitialised
   int64_t batches;
   int heads;
   int length;
@@ -64,6 +67,11 @@ inline AttentionOperands attention_operands(const Tensor& q, const Tensor& k, co
 template <typename T>
 Heads<T> heads_of(const Tensor& tensor) {
   return {static_cast<const T*>(tensor.const_data_ptr()), tensor.stride(0), tensor.stride(1), tensor.stride(2)};
+}
+
+template <typename T>
+HeadRows<T> output_rows(const Tensor& tensor) {
+  return {static_cast<T*>(tensor.mutable_data_ptr()), tensor.stride(0), tensor.stride(1), tensor.stride(2)};
 }
 
 // Blocks of queries a head; with the heads in x, one grid covers all.

@@ -48,7 +48,7 @@ __device__ __forceinline__ float side_sum(float value) {
 
 template <typename Plain>
 __global__ void __launch_bounds__(Plain::kThreads)
-    flash_fma_kernel(Heads<float> q, Heads<float> k, Heads<float> v, float* __restrict__ out, int heads, int length,
+    flash_fma_kernel(Heads<float> q, Heads<float> k, Heads<float> v, HeadRows<float> out, int heads, int length,
                      int size, float scale, bool causal) {
   extern __shared__ __align__(16) float plain[];
   constexpr int kEach = Plain::kEach;
@@ -148,7 +148,7 @@ __global__ void __launch_bounds__(Plain::kThreads)
   for (int i = 0; i < kEach; ++i) {
     const float inverse = 1.0f / side_sum(total[i]);
     const int row = first_row + down + i;
-    float* place = out + (static_cast<int64_t>(blockIdx.x) * length + row) * size;
+    float* place = out.start(blockIdx.x, heads) + row * out.row;
 #pragma unroll
     for (int part = 0; part < kParts; ++part) {
 #pragma unroll
@@ -169,7 +169,7 @@ void launch_flash_fma(const AttentionOperands& operands, bool causal, cudaStream
   STD_TORCH_CHECK(error == cudaSuccess, name, ": ", cudaGetErrorString(error));
   kernel<<<attention_grid(operands, Plain::kRows), Plain::kThreads, Plain::kSharedBytes, stream>>>(
       heads_of<float>(operands.q), heads_of<float>(operands.k), heads_of<float>(operands.v),
-      static_cast<float*>(operands.out.mutable_data_ptr()), operands.heads, operands.length, operands.size,
+      output_rows<float>(operands.out), operands.heads, operands.length, operands.size,
       attention_scale(operands.size), causal);
 }
 

@@ -58,7 +58,7 @@ __device__ __forceinline__ void multiply_pair(float* left, float* right, const u
 
 template <typename T, typename Tile>
 __global__ void __launch_bounds__(Tile::kThreads)
-    flash_mma_kernel(Heads<T> q, Heads<T> k, Heads<T> v, T* __restrict__ out, int heads, int length, float scale,
+    flash_mma_kernel(Heads<T> q, Heads<T> k, Heads<T> v, HeadRows<T> out, int heads, int length, float scale,
                      bool causal) {
   extern __shared__ __align__(1024) unsigned char shared[];
   constexpr int kSteps = Tile::kSize / 16;   // of a product along the head
@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(Tile::kThreads)
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int row = first_row + warp_row + i * 16 + half * 8 + lane / 4;
-      T* place = out + (static_cast<int64_t>(blockIdx.x) * length + row) * Tile::kSize;
+      T* place = out.start(blockIdx.x, heads) + row * out.row;
 #pragma unroll
       for (int j = 0; j < kSteps; ++j) {
         const float* pair = &sums[i][j * 8 + half * 2];
@@ -175,8 +175,7 @@ void launch_flash_mma(const AttentionOperands& operands, bool causal, cudaStream
   STD_TORCH_CHECK(error == cudaSuccess, name, ": ", cudaGetErrorString(error));
   kernel<<<attention_grid(operands, Tile::kRows), Tile::kThreads, Tile::kSharedBytes, stream>>>(
       heads_of<T>(operands.q), heads_of<T>(operands.k), heads_of<T>(operands.v),
-      static_cast<T*>(operands.out.mutable_data_ptr()), operands.heads, operands.length,
-      attention_scale(operands.size), causal);
+      output_rows<T>(operands.out), operands.heads, operands.length, attention_scale(operands.size), causal);
 }
 
 }  // namespace groundspeed

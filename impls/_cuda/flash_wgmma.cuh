@@ -84,7 +84,7 @@ __device__ __forceinline__ void fetch_tile(unsigned char* tile, const CUtensorMa
 template <typename T, typename Plan>
 __global__ void __launch_bounds__(Plan::kThreads, 1)
     flash_wgmma_kernel(const __grid_constant__ CUtensorMap q_map, const __grid_constant__ CUtensorMap k_map,
-                       const __grid_constant__ CUtensorMap v_map, T* __restrict__ out, int heads, int length,
+                       const __grid_constant__ CUtensorMap v_map, HeadRows<T> out, int heads, int length,
                        float scale, bool causal) {
   // Targets other than sm_90a get an empty kernel, and the launch refuses such a GPU.
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -199,7 +199,7 @@ __global__ void __launch_bounds__(Plan::kThreads, 1)
   multiply_rows(sums, inverse);
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    T* place = out + (static_cast<int64_t>(blockIdx.x) * length + row + half * 8) * Plan::kSize;
+    T* place = out.start(blockIdx.x, heads) + (row + half * 8) * out.row;
 #pragma unroll
     for (int j = 0; j < Plan::kSize / 16; ++j) {
       const float* pair = &sums[j * 8 + half * 2];
@@ -218,8 +218,8 @@ void launch_flash_wgmma(const AttentionOperands& operands, bool causal, cudaStre
   STD_TORCH_CHECK(error == cudaSuccess, name, ": ", cudaGetErrorString(error));
   kernel<<<attention_grid(operands, Plan::kRows), Plan::kThreads, Plan::kSharedBytes, stream>>>(
       describe_heads(operands.q, Plan::kRows), describe_heads(operands.k, Plan::kKeys),
-      describe_heads(operands.v, Plan::kKeys), static_cast<T*>(operands.out.mutable_data_ptr()), operands.heads,
-      operands.length, attention_scale(operands.size), causal);
+      describe_heads(operands.v, Plan::kKeys), output_rows<T>(operands.out), operands.heads, operands.length,
+      attention_scale(operands.size), causal);
 }
 
 }  // namespace groundspeed

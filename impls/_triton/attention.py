@@ -123,6 +123,9 @@ def attention_flash(
     H,
     S,
     scale,
+    out_batch,
+    out_head,
+    out_row,
     SIZE: tl.constexpr,
     D: tl.constexpr,
     CAUSAL: tl.constexpr,
@@ -131,7 +134,7 @@ def attention_flash(
     BLOCK_N: tl.constexpr,
     STAGES: tl.constexpr,
 ):
-    """out [B, H, S, SIZE], contiguous; D is SIZE rounded up to a power of two."""
+    """out [B, H, S, SIZE] in the given strides and 1; D is SIZE rounded up to a power of two."""
     pair = tl.program_id(0)
     batch = pair // H
     head = pair % H
@@ -158,7 +161,8 @@ def attention_flash(
                              element, D, BLOCK_N, True, CAUSAL, STAGES, INTERPRETED)
     # fmt: on
     columns = tl.arange(0, D)
-    places = out + (pair.to(tl.int64) * S + rows[:, None]) * SIZE + columns[None, :]
+    start = out + batch.to(tl.int64) * out_batch + head.to(tl.int64) * out_head
+    places = start + rows.to(tl.int64)[:, None] * out_row + columns[None, :]
     inside = (rows[:, None] < S) & (columns[None, :] < SIZE)
     tl.store(places, (sums / total[:, None]).to(element), mask=inside)
 
@@ -179,10 +183,18 @@ def described(tensor: torch.Tensor) -> TensorDescriptor:
     return TensorDescriptor(tensor, list(tensor.shape), list(tensor.stride()), [1, 1, 1, tensor.shape[-1]])
 
 
-def flash_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool) -> torch.Tensor:
-    """softmax(q · kᵀ / √D) · v of [B, H, S, D] in any strides: a fresh contiguous tensor."""
+def flash_attention(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool, heads_together: bool = False
+) -> torch.Tensor:
+    """softmax(q · kᵀ / √D) · v of [B, H, S, D] in any strides: a fresh contiguous tensor.
+
+    With ``heads_together`` it lies in memory as [B, S, H, D], the rows that a projection of all heads reads.
+    """
     batches, heads, length, size = q.shape
-    out = torch.empty((batches, heads, length, size), dtype=q.dtype, device=q.device)
+    shape = (batches, length, heads, size) if heads_together else (batches, heads, length, size)
+    out = torch.empty(shape, dtype=q.dtype, device=q.device)
+    if heads_together:
+        out = out.transpose(1, 2)
     if out.numel():
 
         def grid(chosen: dict[str, int]) -> tuple[int, int]:
@@ -196,6 +208,7 @@ def flash_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: b
             heads,
             length,
             LOG2_E / math.sqrt(size),
+            *out.stride()[:3],
             SIZE=size,
             D=triton.next_power_of_2(max(size, 16)),
             CAUSAL=causal,
