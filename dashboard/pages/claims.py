@@ -66,12 +66,10 @@ def _list(view: View | None, found: tuple[Answer, ...]) -> html.Section:
         table.text("For", "gpu"),
         table.text("Ours", "ours", hint="geometric mean over the cases that it is about"),
         table.number("Ours / published", "relative", numbers.times, large=True, hint="1 inside the published range"),
-        table.text("Over", "cases"),
         table.text("Verdict", "verdict"),
-        table.link("Implementation", "implementation", lambda row: row["href"]),
-        table.text("Baseline", "baseline"),
-        table.text("Quantity", "quantity", hint="what kind of figure it is"),
-        table.text("Source", "source"),
+        table.link("Of", "subject", lambda row: row["href"], hint="what of ours, and what a ratio is taken over"),
+        table.text("Over", "cases"),
+        table.link("Source", "source", lambda row: row["url"]),
         table.text("Reproduce", "command"),
     ]
     state = view.state if view is not None else State()
@@ -96,24 +94,28 @@ def _row(state: State, answer: Answer) -> dict[str, Any]:
         "gpu": " ".join(filter(None, (claim.gpu or "not named", claim.shape))),
         "ours": "" if answer.ours is None else answer.quantity.show(answer.ours),
         "relative": answer.relative,
-        "cases": f"{size} {counted if size == 1 else counted + 's'}" if size else claim.reason,
         "verdict": f"{MARKS[answer.verdict]} {answer.verdict}{other}",
-        "implementation": claim.subject if claim.operator else "",
-        "baseline": " ".join(filter(None, (claim.over, claim.baseline_dtype, claim.baseline_cases)))
-        if claim.is_ratio and claim.operator
-        else "",
-        "quantity": claim.quantity,
-        "source": f"{claim.source} {claim.url}".rstrip(),
+        "subject": _subject(claim),
+        "cases": f"{size} {counted if size == 1 else counted + 's'}" if size else claim.reason,
+        "source": claim.source,
+        "url": claim.url,
         "command": answer.command,
         "href": _href(state, answer),
     }
+
+
+def _subject(claim: Claim) -> str:
+    if not claim.operator:
+        return ""
+    over = " ".join(("over", claim.over, claim.baseline_dtype, claim.baseline_cases)).rstrip() if claim.is_ratio else ""
+    return f"{claim.subject} {over}, {claim.quantity}".replace(" ,", ",").replace(",", ", ").replace(",  ", ", ")
 
 
 def _href(state: State, answer: Answer) -> str:
     """The operator's page; it can show two implementations that are named."""
     claim = answer.claim
     if not claim.operator or "*" in claim.operator:
-        return state.to("overview")
+        return ""
     shown = {claim.over, claim.implementation} if claim.is_ratio else {claim.implementation}
     named = [name for name in sorted(shown) if not set("*,") & set(name)]
     return state.to("operator", operator=claim.operator, **({"show": "~".join(named)} if named else {}))
