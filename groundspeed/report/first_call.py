@@ -17,7 +17,7 @@ def has_first_calls(record: Record) -> bool:
 
 def first_call_table(record: Record, style: Style) -> list[str]:
     """One line for each implementation and case, the quickest cold one first; the parts are those of the cold call."""
-    head = f"first call, in processes of their own with empty and with full caches, on {record.header.machine}"
+    head = f"first call in fresh processes, caches empty, then full, on {record.header.machine}"
     lines = [f"{style.bold(record.header.operator)}  {style.dim(clip(printable(head), _room(record, style)))}"]
     measured = [entry for entry in record.measurements if entry.first_call_cold or entry.first_call_warm]
     if not measured:

@@ -32,8 +32,8 @@ def test_a_run_measures_them_on_request_prints_them_and_keeps_them(project):
     rows = {row.implementation: row for row in read_record(path).measurements}
     assert rows["torch_add"].first_call_cold.total_ns > 0 and rows["torch_add"].first_call_warm.total_ns > 0
     assert rows["torch_eager"].first_call_cold is None
-    block = done.stdout[done.stdout.index("first call, in processes of their own") :]
-    assert re.search(r"\n cold|cold +load +prepare", block) and re.search(r"torch_add( +\S+ [nµm]?s){6}", block)
+    block = done.stdout[done.stdout.index("first call in fresh processes, caches empty") :]
+    assert re.search(r"cold +load +prepare", block) and re.search(r"torch_add( +\S+ [nµm]?s){6}", block)
     assert "first calls in fresh processes" in done.stdout
     table = groundspeed("table", "--quantity", "first_call", cwd=project).stdout
     assert re.search(r"torch_add( +\S+ [nµm]?s){6}", table)
@@ -42,7 +42,7 @@ def test_a_run_measures_them_on_request_prints_them_and_keeps_them(project):
 @pytest.mark.slow
 def test_without_the_request_they_are_not_measured(project, tmp_path):
     done = groundspeed("run", "--results", str(tmp_path), cwd=project, GROUNDSPEED_DEVICE="cpu")
-    assert done.returncode == 0 and "first call, in processes" not in done.stdout
+    assert done.returncode == 0 and "first call in fresh processes" not in done.stdout
     (path,) = find_records(tmp_path)
     assert not any(row.first_call_cold for row in read_record(path).measurements)
     table = groundspeed("table", "--quantity", "first_call", "--results", str(tmp_path), cwd=project).stdout
