@@ -1,0 +1,69 @@
+"""Flash-decoding in CUDA C++ compiled at run time by CuPy: chunks by mma.sync in float16, a second kernel merges them.
+
+Memory-bound: valid positions of both caches read once, parts of G/256 of the caches' bytes written and read again. The
+plan is that of cuda_split: products are taken transposed, and fragments are loaded from global memory by 16-byte
+vectors, without shared memory in between. Float32 and head dimensions other than 64 and 128 go through the CUDA cores.
+Predicted: the device time of cuda_split, with CuPy's two launches in front.
+"""
+
+import math
+
+import cupy
+import numpy
+
+from .._cupy import dtypes
+from .._cupy.dtypes import C_TYPES, CONVERSIONS
+from .chunks import chunk_length
+from .source import SOURCE
+
+__all__ = ["prepare", "unsupported"]
+
+THREADS = 128
+MERGE_THREADS = 256
+TENSOR_SIZES = (64, 128)  # head dimensions that the tensor-core kernel is built for
+LARGEST = 256  # head dimension of the other
+
+
+def unsupported(dtype, B, H, G, S, D, fill="ragged", layout="contiguous"):
+    if D > LARGEST:
+        return f"a warp holds head dimensions up to {LARGEST}"
+    return dtypes.unsupported(dtype)
+
+
+def prepare(q, k, v, lengths):
+    batches, heads, size = q.shape
+    kv_heads, capacity = k.shape[1], k.shape[2]
+    tensor = q.dtype == numpy.float16 and size in TENSOR_SIZES
+    queries = 8 if tensor else 2  # that a block takes of those which share a head of the caches
+    chunks = f"decode_tensor<{size}>" if tensor else f"decode_plain<{C_TYPES[q.dtype.name]}>"
+    merge = f"decode_merge<{C_TYPES[q.dtype.name]}>"
+    module = cupy.RawModule(code=CONVERSIONS + SOURCE, options=("-std=c++17",), name_expressions=(chunks, merge))
+    chunk_kernel, merge_kernel = module.get_function(chunks), module.get_function(merge)
+    pairs = batches * kv_heads
+    group = heads // max(kv_heads, 1)
+    chunk = chunk_length(pairs, capacity)
+    splits = -(-capacity // chunk)
+    scale = numpy.float32(math.log2(math.e) / math.sqrt(size))
+    grid = (pairs, splits, -(-group // queries))
+    total_heads = numpy.int32(heads)
+    counts = [numpy.int32(n) for n in (kv_heads, group, chunk, splits, size)]
+
+    def run():
+        out = cupy.empty((batches, heads, size), dtype=q.dtype)
+        if out.size:
+            caches = [_dense_rows(cache) for cache in (k, v)]
+            strides = [numpy.int64(s // q.itemsize) for cache in caches for s in cache.strides[:3]]
+            sums = cupy.empty((batches * heads, splits, size), dtype=numpy.float32)
+            stats = cupy.empty((batches * heads, splits, 2), dtype=numpy.float32)
+            source = cupy.ascontiguousarray(q)
+            chunk_kernel(grid, (THREADS,), (source, *caches, lengths, sums, stats, *strides, *counts, scale))
+            merge_kernel((batches * heads,), (MERGE_THREADS,), (sums, stats, lengths, out, total_heads, *counts[2:]))
+        return out
+
+    return run
+
+
+def _dense_rows(cache):
+    """The cache as it lies where 16-byte vectors can read its rows, else a copy."""
+    aligned = cache.data.ptr % 16 == 0 and all(stride % 16 == 0 for stride in cache.strides[:3])
+    return cache if aligned and cache.strides[3] == cache.itemsize else cupy.ascontiguousarray(cache)
