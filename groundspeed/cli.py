@@ -47,6 +47,7 @@ COMMANDS = {
     "sanitize": Command("groundspeed.commands.sanitize", "look for memory errors and races with compute-sanitizer"),
     "gate": Command("groundspeed.gate.gate_command", "judge a change: base and head side by side on one GPU"),
     "compare": Command("groundspeed.gate.compare_command", "compare stored records of two commits, machines or files"),
+    "bisect": Command("groundspeed.commands.bisect", "find the commit that made an implementation slower"),
     "dash": Command("dashboard.command", "serve the dashboard on this machine", "dashboard"),
     "history": Command("dashboard.history_command", "where stored results changed their level", "dashboard"),
     "best": Command("dashboard.best_command", "print which implementation wins at which size", "dashboard"),

@@ -70,6 +70,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     ),
     "groundspeed.bridge": (*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.analysis"),
     "groundspeed.gate": (*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.analysis", "groundspeed.report"),
+    "groundspeed.bisect": (*FOUNDATION, *TREE, "groundspeed.analysis", "groundspeed.report", "groundspeed.gate"),
     "groundspeed.asv_inventory": (*FOUNDATION, *TREE),
     "groundspeed.asv_sweep": (*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.asv_inventory"),
     "groundspeed.asv_replay": (
@@ -99,7 +100,10 @@ ALLOWED: dict[str, tuple[str, ...]] = {
 # asv's own plugins, the pytest plugin and the command line stand on top: they may import all, and none imports them.
 ON_TOP = ("groundspeed.cli", "groundspeed.commands", "groundspeed.__main__", "groundspeed.pytest_plugin")
 
-NO_TORCH = ("groundspeed.analysis", "groundspeed.report", "groundspeed.commands", "groundspeed.gate", "dashboard")
+NO_TORCH = (
+    *("groundspeed.analysis", "groundspeed.report", "groundspeed.commands", "groundspeed.gate", "groundspeed.bisect"),
+    "dashboard",
+)
 NO_TORCH_MODULES = (
     "groundspeed.cli",
     "groundspeed.records",
