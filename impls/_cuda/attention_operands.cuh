@@ -8,7 +8,8 @@
 
 namespace groundspeed {
 
-// Rows of one tensor: element d of row s of head h of batch b is data[b·batch + h·head + s·row + d]. T is const for inputs.
+// Rows of one tensor: element d of row s of head h of batch b is data[b·batch + h·head + s·row + d]. T is const for
+// inputs.
 template <typename T>
 struct HeadRows {
   T* data;
