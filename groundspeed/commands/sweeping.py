@@ -72,6 +72,7 @@ class _Shown:
     def __init__(self, display: Display, runs: Mapping[str, Run], several: bool) -> None:
         self._display, self._runs, self._several = display, runs, several
         self._problems: dict[str, str] = {}
+        self._say = _once(display)
 
     @property
     def problems(self) -> list[str]:
@@ -94,6 +95,8 @@ class _Shown:
             self._display.end(operator, "could not be measured")
         else:
             self._display.end(operator, "measured" + where)
+        if lane.workers.why_not:
+            self._say(f"each worker does its own imports, which takes longer: {lane.workers.why_not}")
 
 
 def _once(display: Display) -> Callable[[str], None]:

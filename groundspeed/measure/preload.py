@@ -18,7 +18,8 @@ _WORK = (
     "groundspeed.measure.opening",
     "groundspeed.measure.sides",
 )
-_COMPILER = ("torch._inductor.compile_fx", "torch.utils.cpp_extension")
+_COMPILER = "torch._inductor.compile_fx"
+_CPU_COMPILER = "torch.utils.cpp_extension"  # where torch is built for CUDA, its import initialises CUDA
 # torch keeps the answers for the life of the process. Torch's internals, by name: one that a version of torch lacks is
 # one that it does not need.
 _KEYS = ("torch_key", "triton_key")
@@ -31,18 +32,18 @@ def work() -> None:
 
 
 def compiler() -> None:
-    """Import the compiler behind torch.compile; hash its sources, and without CUDA ask which vectors the CPU has.
+    """Import the compiler behind torch.compile; hash its sources, and without CUDA ask what vectors the CPU has.
 
     Of 2.5 s that the first torch.compile of a process took here with its cache full, 0.8 s were imports, 0.5 s hashes
     and 0.9 s that question (torch 2.13, 2 cores of an AMD EPYC).
     """
     import torch
 
-    for name in _COMPILER:
-        importlib.import_module(name)
+    importlib.import_module(_COMPILER)
     codecache = importlib.import_module("torch._inductor.codecache")
     asked = [getattr(codecache, name, None) for name in _KEYS]
     if torch.version.cuda is None:
+        importlib.import_module(_CPU_COMPILER)
         asked.append(getattr(importlib.import_module("torch._inductor.cpu_vec_isa"), "valid_vec_isa_list", None))
     _ask(function for function in asked if function is not None)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from threading import Event
+from threading import Event, RLock
 from types import TracebackType
 from typing import Self
 
@@ -34,6 +34,7 @@ class Workers:
         self._plans = [True, False] if compiler else [False, False]
         self._nursery: Nursery | None = None
         self._stopped = Event()
+        self._lock = RLock()
 
     def __enter__(self) -> Self:
         return self
@@ -43,8 +44,9 @@ class Workers:
 
     def warm_up(self) -> None:
         """Begin a nursery's imports, and do not wait for them."""
-        if not self.why_not and self._nursery is None:
-            self._nursery = Nursery(self.environment, compiler=self._plans[0])
+        with self._lock:
+            if not self.why_not and self._nursery is None:
+                self._nursery = Nursery(self.environment, compiler=self._plans[0])
 
     def stop(self) -> None:
         """End what is being measured, from another thread: ``check`` raises from now on."""
@@ -58,22 +60,24 @@ class Workers:
     def start(self) -> Worker:
         """A worker that does its imports, or has done them, and waits for its job."""
         self.check()
-        while not self.why_not:
-            self.warm_up()
-            assert self._nursery is not None
-            try:
-                return self._nursery.fork()
-            except NurseryLost as lost:
-                self._end_nursery()
-                self._plans.pop(0)
-                if not self._plans:
-                    self.why_not = str(lost)
+        with self._lock:
+            while not self.why_not:
+                self.warm_up()
+                assert self._nursery is not None
+                try:
+                    return self._nursery.fork()
+                except NurseryLost as lost:
+                    self._end_nursery()
+                    self._plans.pop(0)
+                    if not self._plans:
+                        self.why_not = str(lost)
         return start_worker(self.environment)
 
     def distrust(self, why: str) -> None:
         """Start workers anew from now on: one that was forked did not even begin."""
-        self._end_nursery()
-        self.why_not = why
+        with self._lock:
+            self._end_nursery()
+            self.why_not = why
 
     def _end_nursery(self) -> None:
         if self._nursery is not None:

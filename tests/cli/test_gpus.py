@@ -192,3 +192,12 @@ def test_what_only_a_gpu_has_is_refused_on_the_cpu(tmp_path, options, said):
 def test_a_place_is_one_gpu(project):
     assert [place.label for place in command._places("all", "cuda")] == ["GPU 0", "GPU 1"]
     assert isinstance(command._places(None, "cuda")[0], Place)
+
+
+def test_workers_that_must_be_started_anew_are_told_of_once(project, monkeypatch, capsys):
+    from groundspeed.measure import workers
+
+    monkeypatch.setattr(workers, "supported", lambda: False)
+    assert main(["--project", str(project), "run", "--only", "first", "--only", "second"]) == 0
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("each worker does its own")]
+    assert said == ["each worker does its own imports, which takes longer: this system has no process handles"]
