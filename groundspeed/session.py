@@ -186,9 +186,7 @@ def _with_first_calls(
         job = job_of(run, operator, [implementation], (case,))
         found = cold_and_warm(job, lane.workers.environment, tell, lane.workers.check)
         notes = [*row.notes, found.problem] if found.problem else row.notes
-        rows[index] = msgspec.structs.replace(
-            row, first_call_cold=found.cold, first_call_warm=found.warm, notes=notes
-        )
+        rows[index] = msgspec.structs.replace(row, first_call_cold=found.cold, first_call_warm=found.warm, notes=notes)
     spent = round(monotonic() - began, 3)
     seconds = {**record.footer.seconds, "first call": spent, "total": record.footer.seconds["total"] + spent}
     return Record(record.header, tuple(rows), Footer(record.footer.end, seconds))
@@ -296,6 +294,7 @@ def _command(run: Run, operator: str) -> str:
         words += ["--dtype", ",".join(run.selection.dtypes)]
     words += ["--timer", run.selection.timer] if run.selection.timer else []
     words += ["--energy"] if run.selection.energy else []
+    words += ["--first-call", "cold"] if run.first_call else []
     return shlex.join(words)
 
 

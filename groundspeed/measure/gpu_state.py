@@ -92,17 +92,22 @@ class Gpu:
         return sum(1 for pid, _ in self.compute_processes() if pid != os.getpid())
 
     def compute_processes(self) -> list[tuple[int, int]]:
-        """Process id and bytes held of each process with a context on the GPU; 0 bytes where the driver tells none."""
-        running = self._nvml.nvmlDeviceGetComputeRunningProcesses(self._handle)
+        """Process id and bytes held of each process with a context on the GPU, as far as the driver tells."""
+        running = self._told(lambda: self._nvml.nvmlDeviceGetComputeRunningProcesses(self._handle), [])
         return [(process.pid, process.usedGpuMemory or 0) for process in running]
 
     def utilisation(self) -> int:
-        """Per cent of the last second or less in which a kernel ran; 0 where the GPU does not tell."""
+        """Per cent of the last second or less in which a kernel ran; 0 where the driver does not tell."""
+        return int(self._told(lambda: self._nvml.nvmlDeviceGetUtilizationRates(self._handle).gpu, 0))
+
+    @staticmethod
+    def _told(ask: Callable[[], Any], otherwise: Any) -> Any:
+        """The driver's answer, or what stands for none: virtual GPUs and some containers are told less."""
         try:
-            return int(self._nvml.nvmlDeviceGetUtilizationRates(self._handle).gpu)
+            return ask()
         except Exception as error:
-            if type(error).__name__ == "NVMLError_NotSupported":
-                return 0
+            if type(error).__name__ in ("NVMLError_NotSupported", "NVMLError_NoPermission"):
+                return otherwise
             raise
 
 

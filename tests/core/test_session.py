@@ -12,6 +12,8 @@ import pytest
 
 from groundspeed import session
 from groundspeed.errors import UserError
+from groundspeed.measure.first_call_subset import Wanted
+from groundspeed.measure.first_calls import FirstCalls
 from groundspeed.measure.lane import CPU, Lane
 from groundspeed.measure.neighbours import NOBODY, Neighbours
 from groundspeed.measure.supervisor import Outcome
@@ -148,6 +150,13 @@ def test_the_command_in_the_header_reproduces_the_sweep(project, jobs, selection
     parser = argparse.ArgumentParser()
     run.add_arguments(parser)
     assert parser.parse_args(shlex.split(record.header.command)[2:]).tier == selection.tier
+
+
+def test_the_command_in_the_header_asks_for_first_calls_where_the_run_did(project, jobs, monkeypatch):
+    monkeypatch.setattr(session, "cold_and_warm", lambda *_: FirstCalls())
+    run = open_run(project, first_call=(Wanted("double", "*"),))
+    record = read_record(session.measure_operator(run, "double"))
+    assert record.header.command == "groundspeed run --only double --tier full --first-call cold"
 
 
 def test_a_record_that_cannot_be_written_is_one_line_and_the_rerun_completes(project, jobs, monkeypatch):

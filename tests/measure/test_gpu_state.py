@@ -90,6 +90,26 @@ def test_this_process_is_not_its_own_neighbour():
     assert gpu(nvmlDeviceGetComputeRunningProcesses=lambda handle: pids[:1]).other_processes() == 0
 
 
+class NVMLError_NoPermission(Exception):
+    pass
+
+
+def test_what_the_driver_does_not_tell_is_nobody_and_other_errors_are_not_swallowed():
+    def raises(error):
+        def call(handle):
+            raise error
+
+        return call
+
+    names = ("nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetUtilizationRates")
+    silent = gpu(**dict.fromkeys(names, raises(NVMLError_NoPermission())))
+    assert silent.compute_processes() == [] and silent.utilisation() == 0
+    broken = gpu(**dict.fromkeys(names, raises(NVMLError_NotFound())))
+    for ask in (broken.compute_processes, broken.utilisation):
+        with pytest.raises(NVMLError_NotFound):
+            ask()
+
+
 def test_the_summary_keeps_the_range_of_clocks_and_every_reason():
     readings = [Reading(1200, 3201, 300.04, 40, ("b",)), Reading(1980, 3201, 690.06, 52, ("a", "b"))]
     clocks = summary(readings)
