@@ -182,3 +182,10 @@ def repo(tmp_path, capsys):
 @pytest.fixture
 def fake_engine():
     return FakeEngine
+
+
+@pytest.fixture
+def real_engine():
+    """What measures on this machine; its nursery ends with the test."""
+    with gate_command.one_engine(gate_command.engine) as found:
+        yield found()

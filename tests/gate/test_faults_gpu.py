@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from groundspeed.gate.gate_command import engine
-
 pytestmark = pytest.mark.gpu
 
 IMPLS = Path(__file__).parents[2] / "impls"
@@ -64,9 +62,9 @@ def plant(repo, *faults):
     return repo.commit("Plant faults")
 
 
-def test_memory_accuracy_slow_path_and_builds_are_each_caught(real):
+def test_memory_accuracy_slow_path_and_builds_are_each_caught(real, real_engine):
     plant(real, MEMORY, ACCURACY, SLOW_PATH, BUILD, RUN_TIME_BUILD)
-    result = real.gate("--base", "main", *CASE, engine=engine(), device="cuda")
+    result = real.gate("--base", "main", *CASE, engine=real_engine, device="cuda")
     assert result.status == 1, result.output
     failing = {(f["implementation"], f["metric"]) for v in ("regressed", "broken") for f in result.findings(verdict=v)}
     assert failing == {
@@ -86,12 +84,12 @@ def test_memory_accuracy_slow_path_and_builds_are_each_caught(real):
     assert "failed (build)" in build["reason"] and "planted" in build["reason"]
 
 
-def test_a_base_that_does_not_build_is_no_pass(real):
+def test_a_base_that_does_not_build_is_no_pass(real, real_engine):
     broken = plant(real, BUILD)
     real.git("checkout", "-q", "-B", "mended")
     file, old, new = BUILD
     real.edit(f"impls/softmax/{file}", new, old)
     real.commit("Mend it")
-    result = real.gate("--base", broken, "--head", "mended", *CASE, engine=engine(), device="cuda")
+    result = real.gate("--base", broken, "--head", "mended", *CASE, engine=real_engine, device="cuda")
     assert result.status == 2 and result.verdicts() == {"fixed"}, result.output
     assert "base could not run" in result.report["unmeasured"][0]["reason"]

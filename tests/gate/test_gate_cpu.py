@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from groundspeed.gate.gate_command import engine
-
 SPEC = '''"""Row sums: too few elements for ATen to wake a second thread, which takes a loaded machine milliseconds."""
 from groundspeed.operator import Operator, Tolerance, Traffic, case, data
 
@@ -70,10 +68,10 @@ def real(tmp_path, repo):
 
 
 @pytest.mark.slow
-def test_a_planted_slow_commit_is_caught_and_its_undoing_improves(real):
+def test_a_planted_slow_commit_is_caught_and_its_undoing_improves(real, real_engine):
     real.edit("impls/rowsum/torch_eager.py", "return x.sum(1)", "x.exp().log().exp().log()\n        return x.sum(1)")
     slow = real.commit("Do needless work")
-    result = real.gate("--base", "main", "--head", "topic", engine=engine())
+    result = real.gate("--base", "main", "--head", "topic", engine=real_engine)
     assert result.status == 1, result.output
     (finding,) = result.findings(metric="device_hot")
     assert finding["verdict"] == "regressed" and finding["ratio"] > 2 and finding["processes"] == 10
@@ -82,18 +80,18 @@ def test_a_planted_slow_commit_is_caught_and_its_undoing_improves(real):
     real.git("checkout", "-q", "-B", "mended")
     real.write("impls/rowsum/torch_eager.py", EAGER)
     real.commit("Undo it")
-    result = real.gate("--base", slow, "--head", "mended", engine=engine())
+    result = real.gate("--base", slow, "--head", "mended", engine=real_engine)
     assert result.status == 0 and result.verdicts(metric="device_hot") == {"improved"}
 
 
 @pytest.mark.slow
-def test_a_wrong_head_is_broken_and_an_equal_one_unchanged(real):
+def test_a_wrong_head_is_broken_and_an_equal_one_unchanged(real, real_engine):
     real.edit("impls/rowsum/torch_eager.py", "return x.sum(1)", "return x.sum(1) * 1.01")
     real.commit("Be wrong")
-    result = real.gate("--base", "main", engine=engine())
+    result = real.gate("--base", "main", engine=real_engine)
     assert result.status == 1 and result.verdicts() == {"broken"}, result.output
 
     real.write("impls/rowsum/torch_eager.py", EAGER.replace("x.sum(1)", "x.sum(dim=1)"))
     real.commit("Spell it out")
-    result = real.gate("--base", "main", engine=engine())
+    result = real.gate("--base", "main", engine=real_engine)
     assert result.status == 0 and result.verdicts(metric="device_hot") <= {"unchanged", "ambiguous"}, result.output
