@@ -46,6 +46,11 @@ def machine_of(gpus: Sequence[nvml.Gpu]) -> str:
     return _name(gpus, cpu_model())
 
 
+def machine_without_gpu(cpu: str) -> str:
+    """The name of a host with this CPU and no GPU."""
+    return _name((), cpu)
+
+
 def machine_fields(device: str | None = None) -> dict[str, str]:
     """What asv keeps of a machine (machine.json): its own six fields, ``gpu`` and ``gpu_memory``.
 

@@ -9,6 +9,7 @@ import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +22,74 @@ class NotResults(ValueError):
     """A file that is no result file of a known format: says which file and why."""
 
 
-def read_foreign(path: Path) -> list[Stored]:
-    """Everything in one JSON file of asv or pytest-benchmark. Raises NotResults, or OSError when it cannot be read."""
+@dataclass(frozen=True)
+class PytestTest:
+    """One test of a pytest-benchmark file.
+
+    name
+        With its file, without its parameters.
+    seconds
+        Of each round, where ``--benchmark-save-data`` kept them; else empty.
+    median
+        Of the rounds, in seconds.
+    iterations
+        Calls a round, over which each of ``seconds`` is a mean.
+    timer, extra
+        What timed it, by name, and what the test kept beside the statistics.
+    """
+
+    name: str
+    params: Mapping[str, Any]
+    seconds: tuple[float, ...]
+    median: float
+    rounds: int = 0
+    iterations: int = 1
+    timer: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_object(path: Path) -> Mapping[str, Any]:
+    """The object that a JSON file holds. Raises NotResults, or OSError when it cannot be read."""
     try:
         document = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
         raise NotResults(f"{path}: is no JSON: {error}") from error
     if not isinstance(document, dict):
         raise NotResults(f"{path}: holds a {type(document).__name__}, expected an object")
+    return document
+
+
+def is_pytest_benchmark(document: Mapping[str, Any]) -> bool:
+    return "machine_info" in document and "benchmarks" in document
+
+
+def is_asv(document: Mapping[str, Any]) -> bool:
+    return "commit_hash" in document and "results" in document
+
+
+def pytest_tests(document: Mapping[str, Any]) -> Iterator[PytestTest]:
+    """The tests of a pytest-benchmark file. Raises KeyError, TypeError, AttributeError or ValueError for another."""
+    for test in document["benchmarks"]:
+        stats = test["stats"]
+        yield PytestTest(
+            name=str(test.get("fullname") or test["name"]).partition("[")[0],
+            params=test.get("params") or ({"param": test["param"]} if test.get("param") else {}),
+            seconds=tuple(map(float, stats.get("data") or ())),
+            median=float(stats["median"]),
+            rounds=int(stats.get("rounds") or 0),
+            iterations=int(stats.get("iterations") or 1),
+            timer=str((test.get("options") or {}).get("timer") or ""),
+            extra=test.get("extra_info") or {},
+        )
+
+
+def read_foreign(path: Path) -> list[Stored]:
+    """Everything in one JSON file of asv or pytest-benchmark. Raises NotResults, or OSError when it cannot be read."""
+    document = read_object(path)
     try:
-        if "machine_info" in document and "benchmarks" in document:
+        if is_pytest_benchmark(document):
             return list(_pytest_benchmark(document))
-        if "commit_hash" in document and "results" in document:
+        if is_asv(document):
             names = _parameter_names(path)
             return list(_asv(document, names))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -103,17 +160,13 @@ def _pytest_benchmark(document: Mapping[str, Any]) -> Iterator[Stored]:
     known = {"python": info.get("python_version"), "cpu": cpu.get("brand_raw") if isinstance(cpu, dict) else cpu}
     kept = tuple(sorted((key, str(value)) for key, value in known.items() if value))
     run = StoredRun(str(document.get("datetime", "")), str(commit.get("id") or ""), str(info.get("node", "")), kept)
-    for test in document["benchmarks"]:
-        name = str(test.get("fullname") or test["name"]).partition("[")[0]
-        params = test.get("params") or ({"param": test["param"]} if test.get("param") else {})
-        label = ",".join(f"{key}={value}" for key, value in params.items())
-        series = SeriesId(name, "", "", label, "seconds")
-        stats = test["stats"]
-        samples = tuple(map(float, stats.get("data") or ()))
-        if samples:
-            yield timed(series, run, "seconds", samples)
+    for test in pytest_tests(document):
+        label = ",".join(f"{key}={value}" for key, value in test.params.items())
+        series = SeriesId(test.name, "", "", label, "seconds")
+        if test.seconds:
+            yield timed(series, run, "seconds", test.seconds)
         else:
-            yield Stored(series, run, "seconds", value=float(stats["median"]))
+            yield Stored(series, run, "seconds", value=test.median)
 
 
 def _at(column: Any, index: int) -> Any:

@@ -70,6 +70,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     ),
     "groundspeed.bridge": (*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.analysis"),
     "groundspeed.gate": (*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.analysis", "groundspeed.report"),
+    "groundspeed.importing": (*FOUNDATION, *HOST, "groundspeed.analysis"),
     "groundspeed.bisect": (*FOUNDATION, *TREE, "groundspeed.analysis", "groundspeed.report", "groundspeed.gate"),
     "groundspeed.asv_inventory": (*FOUNDATION, *TREE),
     "groundspeed.asv_sweep": (*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.asv_inventory"),

@@ -1,0 +1,1 @@
+"""Other programs' results as records: pytest-benchmark's JSON and NVBench's."""
