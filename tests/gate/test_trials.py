@@ -244,6 +244,12 @@ def test_a_plant_that_adds_nothing_is_off_its_size_and_not_counted(project):
     assert "cupy: spin" not in summary.section({"fake": lines})
 
 
+def test_a_plant_that_does_not_run_is_said_aloud(project, capsys):
+    _, lines, _ = run(project, "--only", "softmax", broken=("cupy_raw",))
+    assert "softmax/cupy_raw: NOT MEASURED: float32 M=4096,N=256: build: no such T" in capsys.readouterr().err
+    assert "cupy_raw" not in {t.implementation for t in lines if isinstance(t, Trial) and t.size}
+
+
 def test_the_clone_of_a_repository_is_planted_in_and_the_repository_is_not(project):
     def git(*words):
         return subprocess.run(["git", *words], cwd=project, check=True, capture_output=True, text=True).stdout.strip()

@@ -31,10 +31,13 @@ def planted(text, case):
 
 
 class TimesFromTables:
-    """Noise-free but for NOISE a process and sample; ``blind`` are implementations whose plant adds nothing."""
+    """Noise-free but for NOISE a process and sample.
 
-    def __init__(self, specs, blind=()):
-        self.specs, self.blind, self.requests = specs, blind, []
+    ``blind`` are implementations whose plant adds nothing, ``broken`` those that do not run with it.
+    """
+
+    def __init__(self, specs, blind=(), broken=()):
+        self.specs, self.blind, self.broken, self.requests = specs, blind, broken, []
 
     def __call__(self, request):
         self.requests.append(request)
@@ -55,6 +58,10 @@ class TimesFromTables:
         (plant,) = (p for p in CATALOG if (p.operator, p.implementation) == (request.operator, side.implementation))
         time = 2000.0 + self.specs.spec(request.operator).traffic(case).total / BYTES_PER_NS
         amount = planted((side.tree / plant.file).read_text(), case)
+        if amount and side.implementation in self.broken:
+            return Measurement(
+                side.implementation, case.dtype, case.dims, "failed", failure="build", reason="no such T"
+            )
         if amount and side.implementation not in self.blind:
             time += self._effect(plant, case, amount, time)
         samples = time * (1 + NOISE * random.standard_normal(request.rounds)) * (1 + NOISE * random.standard_normal())

@@ -43,6 +43,15 @@ class Seen:
 
 
 @dataclass(frozen=True)
+class Comparison:
+    """What was seen of each series that ran on both sides in every process; why others did not, by implementation."""
+
+    seen: dict[Series, Seen]
+    device: str
+    failures: dict[str, str]
+
+
+@dataclass(frozen=True)
 class Apart:
     """How to measure apart. Process numbers, and with them the inputs, are not those of any gate run."""
 
@@ -52,10 +61,8 @@ class Apart:
     rounds: int
     first_process: int = 1000
 
-    def compare(
-        self, operator: str, base: Path, head: Path, names: Iterable[str], cases: Sequence[Case]
-    ) -> tuple[dict[Series, Seen], str]:
-        """What was seen of each series that ran on both sides in every process, and the device's name."""
+    def compare(self, operator: str, base: Path, head: Path, names: Iterable[str], cases: Sequence[Case]) -> Comparison:
+        """Measure both sides of these implementations on these cases."""
         pairs = tuple(Pair(name, Side(base, name), Side(head, name), tuple(cases)) for name in names)
         request = PairRequest(
             operator=operator,
@@ -68,10 +75,14 @@ class Apart:
             first_process=self.first_process,
         )
         medians: dict[Series, list[tuple[float, float]]] = {}
+        failures: dict[str, str] = {}
         device = ""
         for samples in self.measure(request):
             device = samples.environment.device_name
             for outcome in samples.outcomes:
+                for side in (outcome.base, outcome.head):
+                    if side.status == "failed":
+                        failures.setdefault(outcome.pair, f"{outcome.case.label}: {side.failure}: {side.reason}")
                 sides = [side.samples.get(QUANTITY, []) for side in (outcome.base, outcome.head)]
                 if all(sides):
                     both = medians.setdefault((outcome.pair, outcome.case), [])
@@ -81,4 +92,4 @@ class Apart:
             for series, both in medians.items()
             if len(both) == self.processes
         }
-        return seen, device
+        return Comparison(seen, device, failures)

@@ -13,7 +13,7 @@ from pathlib import Path
 from groundspeed.gate import gate_command
 from groundspeed.gate.paired import MeasurePairs
 from groundspeed.gate.report import Finding, Report, read_report
-from groundspeed.gate.trials.apart import QUANTITY, Apart, Seen, Series
+from groundspeed.gate.trials.apart import QUANTITY, Apart, Comparison, Seen, Series
 from groundspeed.gate.trials.assignment import DEFAULT_T, DTYPES, THRESHOLDS, Group, policy, sizes_of_round
 from groundspeed.gate.trials.calibration import amount_for, first_amount
 from groundspeed.gate.trials.plant import Amounts, Plant
@@ -72,11 +72,9 @@ class OperatorTrial:
         planted = self._commit(planned, sizes)
         head = self.scratch.copy_impls(self.folder / "head")
         report = self._gate(planted, policy(self.operator, sizes))
-        truth, device = Apart(self.engine(), self.device, _TRUE_PROCESSES, _TRUE_ROUNDS).compare(
-            self.operator, base, head, [plant.implementation for plant in self.plants], cases
-        )
-        self._learn(planned, truth)
-        trials = self._trials(planned, sizes, truth, report, device)
+        truth = self._compared(Apart(self.engine(), self.device, _TRUE_PROCESSES, _TRUE_ROUNDS), base, head, cases)
+        self._learn(planned, truth.seen)
+        trials = self._trials(planned, sizes, truth.seen, report, truth.device)
         return [*self.learnt, *trials, Done(self.round, self.operator, report.seconds, time.monotonic() - began)]
 
     def _known(self, plant: Plant, case: Case) -> list[Point]:
@@ -112,8 +110,14 @@ class OperatorTrial:
         wanted = [case for case in cases if any(case in planned[plant] for plant in chosen)]
         self.say(f"{self.operator}: calibrating {sum(len(planned[plant]) for plant in chosen)} plants")
         apart = Apart(self.engine(), self.device, 1, _CALIBRATION_ROUNDS, first_process=2000 + number)
-        seen, _ = apart.compare(self.operator, base, variant, [plant.implementation for plant in chosen], wanted)
-        self._learn(planned, seen)
+        self._learn(planned, self._compared(apart, base, variant, wanted).seen)
+
+    def _compared(self, apart: Apart, base: Path, head: Path, cases: Sequence[Case]) -> Comparison:
+        """Measure every implementation, planted in or not, and say aloud which could not be."""
+        found = apart.compare(self.operator, base, head, [plant.implementation for plant in self.plants], cases)
+        for implementation, reason in found.failures.items():
+            self.say(f"{self.operator}/{implementation}: NOT MEASURED: {reason}")
+        return found
 
     def _learn(self, planned: Planned, seen: Mapping[Series, Seen]) -> None:
         for plant, amounts in planned.items():
