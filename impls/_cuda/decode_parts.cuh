@@ -123,7 +123,9 @@ __global__ void __launch_bounds__(kMergeWarps * 32)
   float maximum = -CUDART_INF_F;
   for (int split = threadIdx.x; split < count; split += kMergeWarps * 32) maximum = fmaxf(maximum, stats[split].x);
 #pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2) maximum = fmaxf(maximum, __shfl_xor_sync(0xffffffffu, maximum, offset));
+  for (int offset = 16; offset > 0; offset /= 2) {
+    maximum = fmaxf(maximum, __shfl_xor_sync(0xffffffffu, maximum, offset));
+  }
   if (lane == 0) maxima[warp] = maximum;
   __syncthreads();
   for (int other = 0; other < kMergeWarps; ++other) maximum = fmaxf(maximum, maxima[other]);

@@ -1,4 +1,5 @@
-// FlashAttention in float32 on the CUDA cores: 64 queries a block, keys and values in tiles of 64 through shared memory.
+// FlashAttention in float32 on the CUDA cores: 64 queries a block, keys and values in tiles of 64 through shared
+// memory.
 //
 // 16 × 16 threads: a thread computes 4 × 4 scores of a tile, and of the output 4 rows of kSize / 16 elements, from
 // 16-byte reads of shared memory; rows are padded by 16 bytes so that the eight threads of a phase meet in no bank.

@@ -1,5 +1,5 @@
-// Hopper's warpgroup products as attention needs them: queries × keys, both stored along the head, and weights × values,
-// the weights in registers. PTX ISA: "wgmma.mma_async", "setmaxnreg"; sm_90a only.
+// Hopper's warpgroup products as attention needs them: queries × keys, both stored along the head, and weights ×
+// values, the weights in registers. PTX ISA: "wgmma.mma_async", "setmaxnreg"; sm_90a only.
 //
 // Accumulators lie as wgmma.cuh says. A left factor in registers, 64 × 16, lies as that of mma.m16n8k16 in each warp's
 // 16 rows (mma.cuh): accumulators of one product, rounded in pairs, are the next one's left factor.

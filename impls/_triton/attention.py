@@ -180,7 +180,7 @@ def described(tensor: torch.Tensor) -> TensorDescriptor:
     aligned = all(stride * tensor.element_size() % ALIGNMENT == 0 for stride in tensor.stride()[:-1])
     if tensor.stride(-1) != 1 or not aligned or tensor.data_ptr() % ALIGNMENT:
         tensor = tensor.contiguous()
-    return TensorDescriptor(tensor, list(tensor.shape), list(tensor.stride()), [1, 1, 1, tensor.shape[-1]])
+    return TensorDescriptor(tensor, list(tensor.shape), list(tensor.stride()), [1, 1, 1, 16])
 
 
 def flash_attention(

@@ -1,10 +1,10 @@
-// FlashAttention-2 in CUDA C++: mma.sync on 16-bit types, scores in registers, tiles arriving by cp.async.
+// FlashAttention-2 in CUDA C++, by mma.sync on 16-bit types, scores in registers, tiles arriving by cp.async.
 //
 // Compute-bound: 4·D FLOPs for a pair that a query sees and as much for half of the masked tiles on the diagonal. q and
-// the output cross DRAM once, k and v are read from L2 once for each block of 128 queries. A warp multiplies 32 queries,
-// so a fragment that it loads from shared memory serves two products. Float32 goes through the CUDA cores in a kernel of
-// its own, any head dimension up to 128. Predicted: level with PyTorch's flash back end, which is built the same way; at
-// most 60 to 65 % of Hopper's peak, since its full rate is reserved to wgmma (cuda_wgmma).
+// the output cross DRAM once, k and v are read from L2 once for each block of 128 queries. A warp multiplies 32
+// queries, so a fragment that it loads from shared memory serves two products. Float32 goes through the CUDA cores in a
+// kernel of its own, any head dimension up to 128. Predicted: level with PyTorch's flash back end, which is built the
+// same way; at most 60 to 65 % of Hopper's peak, since its full rate is reserved to wgmma (cuda_wgmma).
 #include "../_cuda/flash_fma.cuh"
 #include "../_cuda/flash_mma.cuh"
 

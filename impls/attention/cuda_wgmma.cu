@@ -1,4 +1,4 @@
-// FlashAttention-3's way on Hopper: bulk copies, wgmma out of shared memory, softmax beside the products of two tiles.
+// FlashAttention-3's way on Hopper, bulk copies, wgmma out of shared memory, softmax beside the products of two tiles.
 //
 // Compute-bound: 4·D FLOPs for a pair that a query sees and as much for half of the masked tiles on the diagonal. q and
 // the output cross DRAM once, k and v are read from L2 once for each block of 128 queries. In the time in which a

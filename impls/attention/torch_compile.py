@@ -1,4 +1,4 @@
-"""The eager formula through Inductor: scale, mask and softmax in one kernel between two products, or SDPA put in.
+"""The eager formula through Inductor, with scale, mask and softmax in one kernel between two products, or SDPA put in.
 
 Bound by memory: the scores are written by the first product, read and written by the fused softmax and read by the
 second product, 4 passes where eager has 10. Without a mask Inductor recognises this spelling of attention and calls

@@ -1,4 +1,4 @@
-"""cuDNN's fused attention through PyTorch: an engine built for the GPU and the shape, on Hopper by wgmma.
+"""cuDNN's fused attention through PyTorch, an engine built for the GPU and the shape, on Hopper by wgmma.
 
 Compute-bound: 4·D FLOPs a pair; q, k, v and the output cross DRAM once. The first call builds the engine. Predicted:
 the fastest of PyTorch's back ends on Hopper.

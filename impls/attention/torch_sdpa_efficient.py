@@ -1,4 +1,4 @@
-"""Memory-efficient attention in PyTorch: CUTLASS products of sm_80 around an online softmax, float32 too.
+"""Memory-efficient attention in PyTorch, CUTLASS products of sm_80 around an online softmax, float32 too.
 
 Compute-bound: 4·D FLOPs a pair; q, k, v and the output cross DRAM once. Float32 products are made of three TF32
 products, which keeps float32's accuracy at a third of the tensor cores' TF32 rate. Predicted: behind flash in 16-bit

@@ -1,4 +1,4 @@
-"""FlashAttention-2 in PyTorch: scores stay in registers, block by block, under a running maximum and sum.
+"""FlashAttention-2 in PyTorch, where scores stay in registers, block by block, under a running maximum and sum.
 
 Compute-bound: 4·D FLOPs a pair; q, k, v and the output cross DRAM once, k and v are read again from L2 for every block
 of queries. On a GPU it is built on mma.sync of sm_80, so Hopper's wgmma rate is out of reach. On a CPU PyTorch has a

@@ -1,4 +1,4 @@
-"""PyTorch's composite back end: the formula in ATen operators, 16-bit inputs converted to float32 first.
+"""PyTorch's composite back end, the formula in ATen operators, 16-bit inputs converted to float32 first.
 
 Bound by memory: the S × S scores of every head in float32, written and read in each of four steps; the products run at
 float32's rate. Predicted: slower than torch_eager in 16-bit types, level with it in float32.

@@ -1,4 +1,4 @@
-"""FlashAttention-2 in Triton: tiles through tensor descriptors, products by tl.dot, an online softmax in powers of two.
+"""FlashAttention-2 in Triton, tiles through tensor descriptors, products by tl.dot, an online softmax in powers of two.
 
 Compute-bound: 4·D FLOPs for a pair that a query sees and as much for half of the masked tiles on the diagonal; q and
 the output cross DRAM once, k and v are read from L2 once for each block of 128 queries, 128 FLOP/B there. Hopper's

@@ -1,10 +1,10 @@
-// Flash-decoding: a block for each chunk of a cache's head, tensor cores for the queries that share it, then a merge.
+// A block for each chunk of a cache's head, tensor cores for the queries that share it, then a merge (flash-decoding).
 //
 // Memory-bound: valid positions of both caches read once, straight into the fragments of mma.sync; of each chunk and
-// query a float32 sum of values, a maximum and a sum of weights are written and read again, G/256 of its bytes in 16-bit
-// types. Four warps a block and up to 8 KiB on their way a warp keep more in flight than DRAM's latency asks for.
-// Float32 goes through the CUDA cores, head dimensions up to 128. Predicted: 85 % of the read ceiling and more; the
-// second kernel costs a launch and some microseconds.
+// query a float32 sum of values, a maximum and a sum of weights are written and read again, G/256 of its bytes in
+// 16-bit types. Four warps a block and up to 8 KiB on their way a warp keep more in flight than DRAM's latency asks
+// for. Float32 goes through the CUDA cores, head dimensions up to 128. Predicted: 85 % of the read ceiling and more;
+// the second kernel costs a launch and some microseconds.
 #include "../_cuda/decode_fma.cuh"
 #include "../_cuda/decode_mma.cuh"
 

@@ -1,4 +1,4 @@
-"""Flash-decoding in CUDA C++ compiled at run time by CuPy: chunks by mma.sync in float16, a second kernel merges them.
+"""Flash-decoding in CUDA C++ compiled at run time by CuPy, chunks by mma.sync in float16, merged by a second kernel.
 
 Memory-bound: valid positions of both caches read once, parts of G/256 of the caches' bytes written and read again. The
 plan is that of cuda_split: products are taken transposed, and fragments are loaded from global memory by 16-byte

@@ -1,4 +1,4 @@
-"""The eager formula through Inductor: scale, mask and softmax become one kernel between the two products.
+"""The eager formula through Inductor, with scale, mask and softmax in one kernel between the two products.
 
 Memory-bound: B·S positions of both caches are read whatever the lengths. Predicted: ahead of eager where scores weigh
 (G near D), level elsewhere.

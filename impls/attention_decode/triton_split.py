@@ -1,4 +1,4 @@
-"""Flash-decoding: a program for each chunk of a cache's head, the queries that share it in one tile, then a merge.
+"""A program for each chunk of a cache's head, the queries that share it in one tile, then a merge (flash-decoding).
 
 Memory-bound: valid positions of both caches read once; of each chunk a float32 sum of values, a maximum and a sum of
 weights are written and read again, G/256 of its bytes in 16-bit types. The queries are padded to 16 rows, the least

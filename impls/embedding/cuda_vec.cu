@@ -1,8 +1,8 @@
-// Rows by 16-byte vectors: a thread copies four of them, whose ids are all loaded before the first row is.
+// Rows by 16-byte vectors, four a thread, whose ids are all loaded before the first row is.
 //
 // Memory-bound: the rows named are read, N rows written. The load of a row waits for its id, so a thread keeps four
-// vectors on their way; neighbours copy neighbouring vectors, so an id is a broadcast. Rows that are no whole vectors, and
-// misaligned tables, are copied element by element. Predicted: near the copy ceiling.
+// vectors on their way; neighbours copy neighbouring vectors, so an id is a broadcast. Rows that are no whole vectors,
+// and misaligned tables, are copied element by element. Predicted: near the copy ceiling.
 #include <math_constants.h>
 
 #include "../_cuda/elementwise.cuh"

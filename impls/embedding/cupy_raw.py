@@ -1,4 +1,4 @@
-"""The plan of cuda_vec in CUDA C++ compiled at run time by CuPy: four 16-byte vectors a thread, ids loaded first.
+"""Four 16-byte vectors of rows a thread, ids loaded first, in CUDA C++ compiled at run time by CuPy.
 
 Memory-bound: the rows named are read, N rows written. Bits are copied whatever the dtype; rows that are no whole
 vectors are copied element by element. Predicted: the device time of cuda_vec, with CuPy's launch in front.

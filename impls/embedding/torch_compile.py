@@ -1,4 +1,4 @@
-"""The gather through Inductor: one Triton kernel that computes an index for every element.
+"""The gather through Inductor, one Triton kernel that computes an index for every element.
 
 Memory-bound: the rows named are read, N rows written, each id once for every vector of its row, from L1. Predicted:
 level with eager.

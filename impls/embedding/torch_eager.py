@@ -1,4 +1,4 @@
-"""PyTorch's embedding: index_select, one ATen gather kernel.
+"""PyTorch's embedding, which is index_select, one ATen gather kernel.
 
 Memory-bound: the rows named are read, N rows written. Predicted: near the copy ceiling for long rows, since the gather
 is by whole rows.

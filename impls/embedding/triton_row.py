@@ -1,4 +1,4 @@
-"""A tile of some rows a program: their ids first, then the rows as one block of 16-byte loads.
+"""A tile of some rows a program, their ids first, then the rows as one block of 16-byte loads.
 
 Memory-bound: the rows named are read, N rows written. A program holds 4096 elements, 8 KiB in 16-bit types: one row of
 4096 or four of 1024. Predicted: near the copy ceiling; behind it where D is no power of two, since the tile is.

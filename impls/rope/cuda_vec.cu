@@ -1,7 +1,7 @@
-// One kernel for q and k: a thread turns a 16-byte vector of both halves of four heads by one pair of angle vectors.
+// A thread of one kernel turns 16-byte vectors of both halves of four heads, of q or k, by one pair of angle vectors.
 //
-// Memory-bound: each element read and written once. The four heads share the position, so the tables are loaded once for
-// eight vectors, all of which are in flight before the first is used. Heads whose halves are no whole vectors, and
+// Memory-bound: each element read and written once. The four heads share the position, so the tables are loaded once
+// for eight vectors, all of which are in flight before the first is used. Heads whose halves are no whole vectors, and
 // misaligned tensors, are taken element by element. Predicted: near the copy ceiling.
 #include <tuple>
 

@@ -1,4 +1,4 @@
-"""The plan of cuda_vec in CUDA C++ compiled at run time by CuPy: a thread turns a vector of both halves of two heads.
+"""A thread turns a 16-byte vector of both halves of two heads, in CUDA C++ compiled at run time by CuPy.
 
 Memory-bound: each element read and written once; the tables are loaded once for four vectors. Halves that are no whole
 16-byte vectors are taken element by element. Predicted: the device time of cuda_vec, with CuPy's launch in front.

@@ -1,4 +1,4 @@
-"""The eager formula through Inductor: one kernel for q and one for k, or one for both, the concatenation by index.
+"""The eager formula through Inductor, one kernel for q and one for k, or one for both, the concatenation by index.
 
 Memory-bound: each element is read twice, once for itself and once for the other of its pair (from L1 or L2 the second
 time), and written once. Predicted: 80 to 90 % of the fused kernels' speed.

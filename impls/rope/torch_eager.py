@@ -1,4 +1,4 @@
-"""Rotation as models write it: x · cos + rotate_half(x) · sin, in ATen operators, for q and for k.
+"""Rotation as models write it, x · cos + rotate_half(x) · sin in ATen operators, for q and for k.
 
 Memory-bound: product, negated half, concatenation, product and sum move ten elements for each of q and k where two must
 move. The tables are widened to a whole head beforehand, as models keep them. Predicted: a fifth of the fused kernels'

@@ -1,4 +1,4 @@
-"""One launch for q and k: a program turns both halves of some heads, whose angles come from L1.
+"""One launch for q and k, in which a program turns both halves of some heads, whose angles come from L1.
 
 Memory-bound: each element read and written once, the tables from L2 and L1. Rows of all positions and heads are
 numbered through; the first programs belong to q, the rest to k. Strided inputs are copied first. Predicted: near the
