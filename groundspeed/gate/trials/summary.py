@@ -51,7 +51,8 @@ def section(lines: Mapping[str, Sequence[Line]]) -> str:
 def _machine(machine: str, lines: Sequence[Line]) -> str:
     trials = [line for line in lines if isinstance(line, Trial)]
     hit = [trial for trial in trials if on_target(trial)]
-    parts = [_caption(machine, lines, hit), _by_duration(hit), _by_kind(hit), _rest(trials)]
+    tables = [_by_duration(hit), _by_kind(hit)] if hit else []
+    parts = [_caption(machine, lines, hit), *tables, _rest(trials)]
     missed = _missed(hit)
     return "\n\n".join([*parts, *([missed] if missed else [])])
 
@@ -63,8 +64,8 @@ def _caption(machine: str, lines: Sequence[Line], hit: Sequence[Trial]) -> str:
     times = [trial.base_ns / 1000 for trial in hit]
     spread = f", device times from {min(times):.1f} to {max(times):.0f} µs" if times else ""
     return (
-        f"**{machine}.** {len(hit)} planted slowdowns in {len(operators)} operators and {len(backends)} back ends "
-        f"({', '.join(sorted(backends))}){spread}; {len(runs)} planted commits, {minutes:.0f} minutes."
+        f"**{machine}.** Planted slowdowns: {len(hit)}, in {len(operators)} operators and {len(backends)} back ends "
+        f"({', '.join(sorted(backends)) or 'none'}){spread}; planted commits: {len(runs)}, in {minutes:.0f} minutes."
     )
 
 
@@ -139,10 +140,11 @@ def operator_line(lines: Sequence[Line]) -> str:
         f"{size:.0%} {sum(caught(t) for t in hit if t.size == size)}/{sum(t.size == size for t in hit)}"
         for size in SIZES
     )
+    off = sum(trial.size > 0 for trial in trials) - len(hit)
     controls = [trial for trial in trials if is_control(trial)]
     alarms = sum(trial.verdict in (Verdict.REGRESSED, Verdict.IMPROVED) for trial in controls)
     return (
-        f"round {done.round} {done.operator}: caught {sizes}; {len(trials) - len(hit) - len(controls)} off their size; "
+        f"round {done.round} {done.operator}: caught {sizes}; {off} off their size; "
         f"{alarms} false of {len(controls)} controls; gate {done.gate_seconds:.0f} s, all {done.seconds:.0f} s"
     )
 
