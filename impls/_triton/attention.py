@@ -37,23 +37,23 @@ def _config(block_m: int, block_n: int, stages: int, warps: int) -> triton.Confi
 
 
 # Two programs of 4 warps fit on a multiprocessor, and the softmax of one hides behind the products of the other; one of
-# 8 warps has longer products.
+# 8 warps has longer products. Heads beyond 64 leave shared memory for two stages only.
 configs = [
-    _config(128, 64, 2, 4),
     _config(128, 64, 3, 4),
+    _config(128, 64, 2, 4),
     _config(128, 128, 2, 8),
-    _config(128, 64, 3, 8),
     _config(64, 32, 2, 4),
 ]
-_SMALL = (64, 32)
 
 
-def pruned(candidates: list[triton.Config], arguments: dict[str, Any], **_: Any) -> list[triton.Config]:
-    """The split parts of float32 factors take registers and want the small tile; 16-bit types want the others."""
-    wide = arguments["out"].element_size() == 4
-    return [
-        config for config in candidates if wide == ((config.kwargs["BLOCK_M"], config.kwargs["BLOCK_N"]) == _SMALL)
-    ] or candidates[:1]
+def pruned(candidates: list[triton.Config], arguments: dict[str, Any], **constants: Any) -> list[triton.Config]:
+    """Two of them: compiling costs seconds each. The split parts of float32 factors take registers: the small tile."""
+    if arguments["out"].element_size() == 4:
+        wanted = {(64, 32, 2)}
+    else:
+        wanted = {(128, 64, 3 if constants["D"] <= 64 else 2), (128, 128, 2)}
+    chosen = [c for c in candidates if (c.kwargs["BLOCK_M"], c.kwargs["BLOCK_N"], c.kwargs["STAGES"]) in wanted]
+    return chosen or candidates[:1]
 
 
 @triton.jit

@@ -22,14 +22,13 @@ def _config(block, stages, warps):
     return triton.Config({"BLOCK": block, "STAGES": stages}, num_stages=stages, num_warps=warps)
 
 
-configs = [_config(64, 3, 4), _config(64, 2, 4), _config(128, 2, 4), _config(32, 4, 2)]
+configs = [_config(64, 3, 4), _config(128, 2, 4), _config(32, 4, 2)]
 
 
 def pruned(candidates, arguments, **_):
-    """Float32 products are made of three, whose parts want registers: the smallest tile."""
-    if arguments["q"].element_size() == 4:
-        return candidates[-1:]
-    return candidates
+    """Float32 products are made of three, whose parts want registers: the small tile. 16-bit types want the others."""
+    wide = arguments["q"].element_size() == 4
+    return [config for config in candidates if wide == (config.kwargs["BLOCK"] == 32)] or candidates[:1]
 
 
 @triton.autotune(
