@@ -11,8 +11,11 @@ from .sdpa import SDPBackend, fused_refusal, runner
 def unsupported(dtype, B, H, S, D, causal, layout="contiguous"):
     import torch
 
-    if torch.cuda.is_available() and dtype == "float32":
-        return "the flash kernel for CUDA takes float16 and bfloat16"
+    if torch.cuda.is_available():
+        if dtype == "float32":
+            return "the flash kernel for CUDA takes float16 and bfloat16"
+        if D % 8:
+            return "PyTorch pads head dimensions to multiples of 8 for its flash kernel and returns a view with gaps"
     return fused_refusal("flash attention", B, without_gpu=True)
 
 
