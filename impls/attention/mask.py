@@ -3,7 +3,7 @@
 
 def is_causal(causal):
     """True for 1, False for 0. Raises ValueError for anything else."""
-    flag = int(causal)
+    flag = int(causal.item())  # int() of a CuPy array takes one without dimensions alone
     if flag not in (0, 1):
         raise ValueError(f"attention: expected causal to be 0 or 1, got {flag}")
     return bool(flag)
