@@ -13,5 +13,6 @@ def rounded(value, element: tl.constexpr, INTERPRETED: tl.constexpr):
     """``value.to(element)`` to nearest, ties to even; NaN stays NaN unless all its upper bits are 0."""
     if INTERPRETED and element == tl.bfloat16:
         bits = value.to(tl.int32, bitcast=True)
-        value = (bits + 0x7FFF + ((bits >> 16) & 1)).to(tl.float32, bitcast=True)
+        # The lower half must be gone before the cut, which makes something of a denormal: of zero, rounded.
+        value = ((bits + 0x7FFF + ((bits >> 16) & 1)) & -0x10000).to(tl.float32, bitcast=True)
     return value.to(element)
