@@ -1,0 +1,70 @@
+"""Matrix products by cupy.matmul, which calls cuBLAS, and what follows them in kernels compiled at run time."""
+
+import cupy
+import numpy
+
+from .dtypes import C_TYPES, CONVERSIONS
+
+BLOCK = 128
+
+
+def matmul(a, b):
+    """a · b for matrices; cuBLAS is not asked where there is nothing to add up."""
+    if 0 in (a.shape[0], a.shape[1], b.shape[1]):
+        return cupy.zeros((a.shape[0], b.shape[1]), dtype=a.dtype)
+    return cupy.matmul(a, b)
+
+
+def row_packs(source, name, dtype):
+    """The kernel ``name<T, kLanes>`` of a source that may use ``as_float``, ``put`` and ``Pack``, as a launcher.
+
+    A thread has one run of kLanes neighbours of a row, a 16-byte pack where rows are multiples of that and one element
+    where not. The kernel's last arguments are ``int columns, int runs``: the length of a row in elements and in runs.
+    """
+    c_type = C_TYPES[dtype.name]
+    most = 16 // dtype.itemsize
+    names = {lanes: f"{name}<{c_type}, {lanes}>" for lanes in (1, most)}
+    module = cupy.RawModule(
+        code=CONVERSIONS + RUNS + source, options=("-std=c++17",), name_expressions=tuple(names.values())
+    )
+    kernels = {lanes: module.get_function(expression) for lanes, expression in names.items()}
+
+    def launch(rows, columns, arrays):
+        aligned = columns % most == 0 and all(array.data.ptr % 16 == 0 for array in arrays)
+        lanes = most if aligned else 1
+        runs = columns // lanes
+        blocks = -(-rows * runs // BLOCK)
+        if blocks:
+            total = numpy.int64(rows * runs)
+            kernels[lanes]((blocks,), (BLOCK,), (*arrays, total, numpy.int32(columns), numpy.int32(runs)))
+
+    return launch
+
+
+RUNS = r"""
+// kLanes neighbours, moved in one access where there are 16 bytes of them.
+template <typename T, int kLanes>
+struct alignas(kLanes * sizeof(T)) Run {
+  T lanes[kLanes];
+};
+
+template <int kLanes, typename T>
+__device__ inline Run<T, kLanes> load_run(const T* place) {
+  Run<T, kLanes> run;
+  if constexpr (kLanes * sizeof(T) == 16) {
+    *reinterpret_cast<uint4*>(&run) = *reinterpret_cast<const uint4*>(place);
+  } else {
+    run = *reinterpret_cast<const Run<T, kLanes>*>(place);
+  }
+  return run;
+}
+
+template <int kLanes, typename T>
+__device__ inline void store_run(T* place, const Run<T, kLanes>& run) {
+  if constexpr (kLanes * sizeof(T) == 16) {
+    *reinterpret_cast<uint4*>(place) = *reinterpret_cast<const uint4*>(&run);
+  } else {
+    *reinterpret_cast<Run<T, kLanes>*>(place) = run;
+  }
+}
+"""

@@ -1,0 +1,21 @@
+"""Three cupy.matmul calls, each of which hands its product to cuBLAS.
+
+Compute-bound: 2·T·D·N FLOPs a launch. Predicted: level with eager on the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._cupy.dtypes import unsupported
+from .._cupy.products import matmul
+
+__all__ = ["prepare", "unsupported"]
+
+
+def prepare(x: Any, wq: Any, wk: Any, wv: Any) -> Callable[[], tuple[Any, Any, Any]]:
+    def run() -> tuple[Any, Any, Any]:
+        return matmul(x, wq), matmul(x, wk), matmul(x, wv)
+
+    return run
