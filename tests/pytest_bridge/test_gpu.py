@@ -39,7 +39,7 @@ def run(cwd, *arguments):
         "no:cacheprovider",
         "--benchmark-only",
     ]
-    env = {**os.environ, "PYTHONPATH": python_path()}
+    env = {**os.environ, "PYTHONPATH": python_path(), "GROUNDSPEED_TIER": "core"}
     return subprocess.run([*command, *arguments], cwd=cwd, env=env, capture_output=True, text=True, timeout=500)
 
 
