@@ -21,9 +21,9 @@ def padded(channels):
     return -(-channels // CHANNELS) * CHANNELS
 
 
-def depth_of(channels):
-    """Channels multiplied at a time: the largest of 64, 32 and 16 that divides the padded number."""
-    return next(depth for depth in (64, 32, 16) if padded(channels) % depth == 0)
+def depth_of(channels, itemsize):
+    """Channels multiplied at a time: the largest of 64 (float32: 32), 32 and 16 that divides the padded number."""
+    return next(depth for depth in (128 // itemsize, 32, 16) if padded(channels) % depth == 0)
 
 
 def packed(filters):
@@ -249,7 +249,7 @@ def convolve(source, planes, weights, scale, shift, side, residual=None, add_fir
         HAS_RESIDUAL=residual is not None,
         ADD_FIRST=add_first,
         GROUPED=GROUP,
-        DEPTH=depth_of(channels),
+        DEPTH=depth_of(channels, source.element_size()),
         INTERPRETED=bool(triton.knobs.runtime.interpret),
     )
     return y
