@@ -6,9 +6,9 @@ One launch saves the gap before the second kernel and the end of the first, wher
 of 1024³ in tiles of 128 × 128 has 64 tiles for a GPU of 132 multiprocessors, two of them have 128. At 4096³ there is
 nothing to gain.
 
-Each product is drawn and judged as in matmul: A from N(0, 1), B from N(0, 1/K), the tolerances derived there. The Triton
-kernels here round bfloat16 to nearest in the interpreter too, so that bfloat16 is held to its own unit roundoff, 2^-8 in
-norm, where matmul allows twice that.
+Each product is drawn and judged as in matmul: A from N(0, 1), B from N(0, 1/K), the tolerances derived there. The
+Triton kernels here round bfloat16 to nearest in the interpreter too, so that bfloat16 is held to its own unit roundoff,
+2^-8 in norm, where matmul allows twice that.
 """
 
 from __future__ import annotations
