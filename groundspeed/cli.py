@@ -44,6 +44,7 @@ COMMANDS = {
     "machine": Command("groundspeed.commands.machine", "what this machine is called, and what it has"),
     "calibrate": Command("groundspeed.commands.calibrate", "how well this machine can be measured, and by what"),
     "profile": Command("groundspeed.commands.profile", "what bounds an implementation: one case under a profiler"),
+    "shares": Command("groundspeed.commands.shares", "what a transformer layer's time goes to: parts and kinds"),
     "sanitize": Command("groundspeed.commands.sanitize", "look for memory errors and races with compute-sanitizer"),
     "gate": Command("groundspeed.gate.gate_command", "judge a change: base and head side by side on one GPU"),
     "compare": Command("groundspeed.gate.compare_command", "compare stored records of two commits, machines or files"),
