@@ -1,8 +1,9 @@
 """The asv plugin: an environment that runs a commit's implementations under today's harness, specs and lists.
 
 Named in asv.conf.json (``"plugins": [".groundspeed.asv_environment"]``, ``"environment_type": "groundspeed"``).
-Nothing is built or installed: the interpreter is the one asv runs in, with its torch. Of the commit only ``impls/``
-is checked out; the benchmarks, groundspeed and the specs are the working tree's.
+Nothing is built or installed: the interpreter is the one asv runs in, with its torch; a matrix alone installs what it
+names (groundspeed.asv_matrix). Of the commit only ``impls/`` is checked out; the benchmarks, groundspeed and the specs
+are the working tree's.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from asv import util
 from asv.console import log
 from asv.environment import Environment, EnvironmentUnavailable
 
-from groundspeed import asv_checkout, asv_inventory, asv_machine, asv_sweep
+from groundspeed import asv_checkout, asv_inventory, asv_machine, asv_matrix, asv_sweep
 from groundspeed.errors import UserError
 from groundspeed.selection import Selection
 from groundspeed.tree import Tree
@@ -36,7 +37,10 @@ def setup() -> None:
 
 
 class SharedInterpreter(Environment):
-    """asv's ``groundspeed`` environment. Its name, ``groundspeed-py3.12``, is that of the result files."""
+    """asv's ``groundspeed`` environment. Its name, ``groundspeed-py3.12``, is that of the result files.
+
+    What a matrix asks for is added to the name, as asv does: ``groundspeed-py3.12-torch2.11.0``.
+    """
 
     tool_name = "groundspeed"
     matches_python_fallback = False
@@ -45,10 +49,6 @@ class SharedInterpreter(Environment):
     def __init__(self, conf: Any, python: str, requirements: dict[str, str], tagged_env_vars: dict[Any, str]) -> None:
         if not self.matches(python):
             raise EnvironmentUnavailable(f"groundspeed benchmarks in asv's interpreter, Python {PYTHON}, not {python}")
-        if requirements:
-            raise EnvironmentUnavailable(
-                f"groundspeed installs nothing, so a matrix cannot ask for {', '.join(requirements)}"
-            )
         self._python, self._requirements = PYTHON, requirements  # asv's __init__ uses them before it sets them
         super().__init__(conf, PYTHON, requirements, tagged_env_vars)
         self._folder = Path(self._path)
@@ -56,7 +56,12 @@ class SharedInterpreter(Environment):
         self._variables = {
             asv_sweep.RESULTS: os.path.abspath(conf.results_dir),
             asv_sweep.RUN_FILE: str(self._run_file),
+            asv_sweep.MATRIX: self.name.removeprefix(f"{self.tool_name}-py{PYTHON}").lstrip("-"),
         }
+
+    @property
+    def _interpreter(self) -> str:
+        return str(asv_matrix.interpreter(self._folder)) if self._requirements else sys.executable
 
     @classmethod
     def matches(cls, python: str) -> bool:
@@ -82,10 +87,20 @@ class SharedInterpreter(Environment):
         inventory = asv_inventory.take(tree)
         for line in inventory.broken:
             log.error(line)
+        self._install()
         fixed = self._folder / "inventory.json"
         asv_inventory.write(fixed, inventory)
         os.environ[asv_inventory.VARIABLE] = str(fixed)  # for the suite in asv's processes and in this one
         self._is_setup = True
+
+    def _install(self) -> None:
+        """What the matrix asks for, in an interpreter of its own; nothing without one."""
+        if not self._requirements:
+            return
+        try:
+            asv_matrix.make(self._folder, self._requirements)
+        except UserError as error:
+            raise util.UserError(str(error)) from error
 
     def install_project(self, conf: Any, repo: Any, commit_hash: str) -> None:
         """Check the commit's implementations out; the sweep learns of them through its variables."""
@@ -131,5 +146,5 @@ class SharedInterpreter(Environment):
         # The interpreter is this one, and so are its paths: asv's own scripts drop PYTHONPATH unless told to keep it.
         if "PYTHONPATH" in env:
             env.setdefault("ASV_PYTHONPATH", env["PYTHONPATH"])
-        program = sys.executable if executable == "python" else executable
+        program = self._interpreter if executable == "python" else executable
         return util.check_output([program, *args], env=env, **kwargs)

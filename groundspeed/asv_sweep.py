@@ -28,6 +28,7 @@ RESULTS = "GROUNDSPEED_RESULTS"
 # A file that holds the run's id once its first operator is measured: asv starts a process for each operator, and
 # all of them belong to one run.
 RUN_FILE = "GROUNDSPEED_RUN_FILE"
+MATRIX = "GROUNDSPEED_MATRIX"  # what asv.conf.json's matrix asked for, in the words of asv's result files
 
 DEFAULT_TIER = {"cuda": "core", "cpu": "small"}
 
@@ -77,6 +78,7 @@ def _sweep(root: Path, operator: str, environment: Mapping[str, str]) -> Swept:
         commit=environment.get(COMMIT),
         run_id=run_file.read_text() if run_file and run_file.exists() else None,
         first_call=read_subset(root) if chosen_first_call(environment) else (),
+        matrix=environment.get(MATRIX, ""),
     )
     if run_file and not run_file.exists():
         run.record_path(operator).parent.mkdir(parents=True, exist_ok=True)

@@ -213,6 +213,7 @@ class Header(msgspec.Struct, frozen=True, omit_defaults=True):
     missing: dict[str, str] = {}  # back end -> why it has no implementation
     ceilings: Ceilings | None = None
     command: str = ""  # reproduces this sweep
+    matrix: str = ""  # what asv's matrix asked for, such as torch2.11.0: runs with different ones are different series
 
 
 class Footer(msgspec.Struct, frozen=True, omit_defaults=True):

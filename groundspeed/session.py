@@ -37,6 +37,7 @@ class Run:
     """A run of the suite. Its records lie under results/<machine>/records/<run_id>/.
 
     ``first_call`` names the implementations whose first calls are measured in fresh processes, cold and warm.
+    ``matrix`` is what asv's matrix asked for: runs with different ones are of different series.
     """
 
     root: Path
@@ -49,6 +50,7 @@ class Run:
     commit: git.Commit
     seed: int = 0
     first_call: tuple[Wanted, ...] = ()
+    matrix: str = ""
 
     def record_path(self, operator: str) -> Path:
         return record_path(self.results, self.machine, self.run_id, operator)
@@ -65,6 +67,7 @@ def open_run(
     run_id: str | None = None,
     machine: str | None = None,
     first_call: tuple[Wanted, ...] = (),
+    matrix: str = "",
 ) -> Run:
     """Begin a run, or go on with one by its id.
 
@@ -96,6 +99,7 @@ def open_run(
         tree=tree,
         commit=measured,
         first_call=first_call,
+        matrix=matrix,
     )
 
 
@@ -262,6 +266,7 @@ def _record(
         missing=dict(spec.missing),
         ceilings=outcome.ceilings,
         command=_command(run, operator),
+        matrix=run.matrix,
     )
     seconds = {name: round(value, 3) for name, value in outcome.seconds.items()}
     seconds["total"] = round((datetime.now(UTC) - started).total_seconds(), 3)

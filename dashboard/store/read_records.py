@@ -87,6 +87,7 @@ def add_record(path: str, payload: bytes, rows: Table, runs: Table) -> None:
         "commit_time": milliseconds(header.commit_time),
         "started": milliseconds(header.started),
         "operator": header.operator,
+        "environment": header.matrix,
     }
     own = _own_columns(lines) | _timed_columns(summaries)
     own |= _rates(header, lines, own) | {"speedup_eager": speedups}

@@ -32,7 +32,7 @@ LABELS: dict[str, pl.DataType] = {
     "run_id": NAME,  # of a foreign file: commit and environment
     "source": NAME,  # file, relative to the results folder
     "project": NAME,  # "groundspeed", "asv" or "pytest-benchmark"
-    "environment": NAME,  # asv's environment name; "" for our records, whose series no driver splits
+    "environment": NAME,  # asv's environment name; of our records, whose series no driver splits, asv's matrix or ""
     "commit": NAME,  # full hash, or ""
     "commit_time": TIME,
     "started": TIME,

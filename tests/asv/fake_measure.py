@@ -6,6 +6,7 @@ An implementation file says ``# claims: 1500`` (nanoseconds) or ``# claims: fail
 from __future__ import annotations
 
 import datetime
+import importlib.metadata
 import os
 import re
 import sys
@@ -28,9 +29,7 @@ from groundspeed.session import Run
 from groundspeed.tree import Implementation
 
 
-def measure_operator(
-    run: Run, operator: str, progress: Callable[[Progress], None], say: Callable[[str], None]
-) -> Path:
+def measure_operator(run: Run, operator: str, progress: Callable[[Progress], None], say: Callable[[str], None]) -> Path:
     progress(Progress(operator, "measure", 0, 1, "torch_eager", 0, 1))
     with (run.results.parent / "sweeps.log").open("a") as log:
         log.write(f"{run.commit.hash} {operator}\n")
@@ -44,10 +43,17 @@ def measure_operator(
         operator=operator,
         machine=run.machine,
         started=datetime.datetime.now(datetime.UTC).isoformat(),
-        environment=Environment(device=run.device, device_name="fake", python=sys.version.split()[0], os="Linux"),
+        environment=Environment(
+            device=run.device,
+            device_name="fake",
+            python=sys.version.split()[0],
+            os="Linux",
+            torch=importlib.metadata.version("torch"),
+        ),
         commit=run.commit.hash,
         tier=run.selection.tier,
         ideas={one.name: one.idea for one in implementations},
+        matrix=run.matrix,
     )
     path = record_path(run.results, run.machine, run.run_id, operator)
     write_record(path, Record(header, tuple(measurements), Footer(len(measurements))))
