@@ -147,6 +147,9 @@ class Operator:
         Which ceiling is the measure: ``memory`` (the device's), ``compute``, or ``link`` (from host to device).
     samples(**shape)
         Items in one call (images, rows), for samples/s. Optional.
+    fewest_flops(**shape)
+        Operations that a faster algorithm gets by with, where there is one whose answer the tolerance admits, such as
+        Winograd's for convolutions: by these a time is called impossible. Optional.
     ladders
         Named sequences of implementations, each one idea further than the one before.
     missing
@@ -164,6 +167,7 @@ class Operator:
     tiers: Mapping[str, tuple[Case, ...]]
     bound: str = "memory"
     samples: Callable[..., int] | None = None
+    fewest_flops: Callable[..., int] | None = None
     ladders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
 
@@ -205,6 +209,10 @@ class Operator:
 
     def flop_count(self, case: Case) -> int:
         return int(self.flops(**case.dims))
+
+    def fewest_flop_count(self, case: Case) -> int:
+        """What no implementation can do without."""
+        return int((self.fewest_flops or self.flops)(**case.dims))
 
 
 def strided(tensor: Any) -> Any:

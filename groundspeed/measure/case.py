@@ -246,7 +246,7 @@ def _too_fast(bench: Bench, spec: Operator, case: Case, cold: Sequence[float]) -
         traffic.read,
         traffic.write,
         bench.l2_bytes,
-        spec.flop_count(case),
+        spec.fewest_flop_count(case),
         middle,
         bench.peak.bandwidth,
         bench.peak.flops.get(case.dtype, 0.0),

@@ -6,6 +6,9 @@ import pytest
 import torch
 from torch.nn import functional
 
+from groundspeed.measure.bench import Bench
+from groundspeed.measure.case import _too_fast
+from groundspeed.measure.datasheet import Peak
 from groundspeed.operator import Case
 from tests.impls.judge import TREE, accepted, reference, tensors
 
@@ -132,3 +135,18 @@ def test_tf32_is_refused_in_a_bottleneck() -> None:
     lowered = {name: (tensor if "bias" in name else rounded_to_tf32(tensor)) for name, tensor in inputs.items()}
     wrong = BOTTLENECK.reference(**{name: tensor.double() for name, tensor in lowered.items()})
     assert not accepted(BOTTLENECK, case, wrong, reference(BOTTLENECK, inputs))
+
+
+@pytest.mark.parametrize("operator", ["conv_bn_relu_add", "resnet_bottleneck"])
+def test_a_time_of_winograd_s_algorithm_is_not_called_impossible(operator: str) -> None:
+    """cuDNN takes it for float32: it may beat the data sheet's rate by the operations that are counted."""
+    spec = TREE.spec(operator)
+    peak = Peak(bandwidth=1e18, flops={"float32": 67e12})
+    bench = Bench("cuda", timer=None, budget=None, peak=peak, l2_bytes=60 << 20)  # type: ignore[arg-type]
+    for case in spec.tier_cases("core"):
+        counted, fewest = (1e9 * count / 67e12 for count in (spec.flop_count(case), spec.fewest_flop_count(case)))
+        assert fewest < counted <= 4 * fewest * 1.001
+        wide = Case("float32", case.shape)
+        assert _too_fast(bench, spec, wide, [(counted + fewest) / 2]) is None
+        fault = _too_fast(bench, spec, wide, [0.99 * fewest])
+        assert fault is not None and fault.failure == "impossible"
