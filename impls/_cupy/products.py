@@ -19,7 +19,8 @@ def row_packs(source, name, dtype):
     """The kernel ``name<T, kLanes>`` of a source that may use ``as_float``, ``put`` and ``Pack``, as a launcher.
 
     A thread has one run of kLanes neighbours of a row, a 16-byte pack where rows are multiples of that and one element
-    where not. The kernel's last arguments are ``int columns, int runs``: the length of a row in elements and in runs.
+    where not. The kernel's last arguments are ``int columns, int across``: the length of a row in elements and in
+    blocks of threads; ``run_place`` makes a place of them.
     """
     c_type = C_TYPES[dtype.name]
     most = 16 // dtype.itemsize
@@ -32,16 +33,26 @@ def row_packs(source, name, dtype):
     def launch(rows, columns, arrays):
         aligned = columns % most == 0 and all(array.data.ptr % 16 == 0 for array in arrays)
         lanes = most if aligned else 1
-        runs = columns // lanes
-        blocks = -(-rows * runs // BLOCK)
-        if blocks:
-            total = numpy.int64(rows * runs)
-            kernels[lanes]((blocks,), (BLOCK,), (*arrays, total, numpy.int32(columns), numpy.int32(runs)))
+        across = -(-columns // (lanes * BLOCK))
+        if rows * across:
+            kernels[lanes]((rows * across,), (BLOCK,), (*arrays, numpy.int32(columns), numpy.int32(across)))
 
     return launch
 
 
 RUNS = r"""
+// Where this thread's run is; outside of the row if column >= columns.
+struct Place {
+  long long row;
+  int column;
+};
+
+template <int kLanes>
+__device__ inline Place run_place(int across) {
+  const int run = blockIdx.x % across * blockDim.x + threadIdx.x;
+  return {blockIdx.x / across, run * kLanes};
+}
+
 // kLanes neighbours, moved in one access where there are 16 bytes of them.
 template <typename T, int kLanes>
 struct alignas(kLanes * sizeof(T)) Run {

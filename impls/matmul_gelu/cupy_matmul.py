@@ -16,13 +16,12 @@ __all__ = ["prepare", "unsupported"]
 
 SOURCE = r"""
 template <typename T, int kLanes>
-__global__ void bias_gelu(T* z, const T* __restrict__ bias, long long total, int columns, int runs) {
-  const long long run = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (run >= total) return;
-  const int column = static_cast<int>(run % runs) * kLanes;
-  T* place = z + run / runs * columns + column;
+__global__ void bias_gelu(T* z, const T* __restrict__ bias, int columns, int across) {
+  const Place at = run_place<kLanes>(across);
+  if (at.column >= columns) return;
+  T* place = z + at.row * columns + at.column;
   Run<T, kLanes> held = load_run<kLanes>(place);
-  const Run<T, kLanes> added = load_run<kLanes>(bias + column);
+  const Run<T, kLanes> added = load_run<kLanes>(bias + at.column);
 #pragma unroll
   for (int i = 0; i < kLanes; ++i) {
     const float x = as_float(held.lanes[i]) + as_float(added.lanes[i]);

@@ -19,12 +19,10 @@ __all__ = ["prepare", "unsupported"]
 SOURCE = r"""
 // joined [rows, 2 * columns]: gate and up side by side; h [rows, columns]
 template <typename T, int kLanes>
-__global__ void join_halves(const T* __restrict__ joined, T* __restrict__ h, long long total, int columns, int runs) {
-  const long long run = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (run >= total) return;
-  const long long row = run / runs;
-  const int column = static_cast<int>(run % runs) * kLanes;
-  const T* place = joined + row * 2 * columns + column;
+__global__ void join_halves(const T* __restrict__ joined, T* __restrict__ h, int columns, int across) {
+  const Place at = run_place<kLanes>(across);
+  if (at.column >= columns) return;
+  const T* place = joined + at.row * 2 * columns + at.column;
   const Run<T, kLanes> gate = load_run<kLanes>(place);
   const Run<T, kLanes> up = load_run<kLanes>(place + columns);
   Run<T, kLanes> result;
@@ -33,7 +31,7 @@ __global__ void join_halves(const T* __restrict__ joined, T* __restrict__ h, lon
     const float z = as_float(gate.lanes[i]);
     put(result.lanes + i, z / (1.0f + __expf(-z)) * as_float(up.lanes[i]));
   }
-  store_run<kLanes>(h + row * columns + column, result);
+  store_run<kLanes>(h + at.row * columns + at.column, result);
 }
 """
 
