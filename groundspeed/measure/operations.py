@@ -110,6 +110,7 @@ def _on_gpu(call: Callable[[Watch], object]) -> list[list[Operation]]:
     from groundspeed.measure.timers.probes import Flush
 
     flush = Flush(torch.device("cuda", torch.cuda.current_device()))
+    flush.mark()  # compiled before anything is recorded
     repeats: list[list[Operation]] = []
     misses: list[TimerError] = []
     while len(repeats) < _REPEATS:
