@@ -36,6 +36,10 @@ class Known:
         of_files = {path: entry.problem for path, entry in self.files.items() if entry.problem}
         return {**self.described.problems, **of_files, **self.scan_problems}
 
+    def has_rows(self, path: str) -> bool:
+        """Whether a file is there and could be read."""
+        return path in self.files and bool(self.files[path].chunk)
+
     @property
     def index(self) -> Index:
         """The part that the cache keeps beside the chunks."""

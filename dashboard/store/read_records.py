@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 
+from dashboard.store.doubles import place_of
 from dashboard.store.errors import Unreadable
 from dashboard.store.files import LIMIT
 from dashboard.store.summaries import Floats, Lists, Summary
@@ -95,6 +96,7 @@ def add_record(path: str, payload: bytes, rows: Table, runs: Table) -> None:
     described = {name: _dump(getattr(header, name)) for name in ("ladders", "ideas", "missing")}
     run = {
         "dirty": header.dirty,
+        "misplaced": None if path == place_of(header.machine, header.run_id, header.operator) else True,
         "tier": header.tier,
         "bound": header.bound,
         "command": header.command,

@@ -11,7 +11,7 @@ from typing import Literal
 
 import polars as pl
 
-SCHEMA_VERSION = 3  # part of the cache's name: raise it when a column changes
+SCHEMA_VERSION = 4  # part of the cache's name: raise it when a column changes
 
 Project = Literal["groundspeed", "asv", "pytest-benchmark"]
 Direction = Literal["lower", "higher"]
@@ -103,6 +103,7 @@ RUNS: dict[str, pl.DataType] = {
     "commit_time": TIME,
     "started": TIME,
     "dirty": pl.Boolean(),
+    "misplaced": pl.Boolean(),  # true of a record that lies elsewhere than its header says; else null
     "tier": NAME,
     "bound": NAME,
     "command": NAME,

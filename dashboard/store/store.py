@@ -55,11 +55,14 @@ class Store:
 
     def _publish(self) -> None:
         known = self._known
-        self._shown = show(known.chunks.values(), self._shown)
-        frames = [(each.measurements, each.latest, each.chunk.runs) for each in self._shown.values()]
+        self._shown = show(known.chunks.values(), self._shown, known.has_rows)
+        frames = [(each.measurements, each.latest, each.runs) for each in self._shown.values()]
+        copies = {file: copy_of(other) for each in self._shown.values() for file, other in each.doubles.items()}
         stamps = sorted((path, *entry.stamp) for path, entry in known.files.items())
         contents = (stamps, sorted(known.described_stamps.items()), sorted(known.problems.items()))
-        self._snapshot = assemble(self.results, frames, known.described.machines, known.problems, contents)
+        self._snapshot = assemble(
+            self.results, frames, known.described.machines, {**copies, **known.problems}, contents
+        )
 
     def _save(self, cache: Cache) -> None:
         """Keep what was read for the next start. A cache that cannot be written costs that start time, nothing else."""
@@ -77,6 +80,11 @@ class Store:
             return False
         self._snapshot = _with_problem(self._snapshot, str(self.results), reason, _LOST)
         return True
+
+
+def copy_of(other: str) -> str:
+    """What is said of a file whose record lies in another one too."""
+    return f"is a copy of {other}, which is counted; this one is not"
 
 
 _LOST = "-lost"  # ends the version while the results folder cannot be listed
