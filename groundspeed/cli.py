@@ -50,6 +50,7 @@ COMMANDS = {
     "compare": Command("groundspeed.gate.compare_command", "compare stored records of two commits, machines or files"),
     "bisect": Command("groundspeed.commands.bisect", "find the commit that made an implementation slower"),
     "import": Command("groundspeed.commands.import_results", "add results of pytest-benchmark or NVBench"),
+    "store": Command("dashboard.store_command", "examine, compact or prune the stored records", "dashboard"),
     "dash": Command("dashboard.command", "serve the dashboard on this machine", "dashboard"),
     "history": Command("dashboard.history_command", "where stored results changed their level", "dashboard"),
     "best": Command("dashboard.best_command", "print which implementation wins at which size", "dashboard"),

@@ -1,0 +1,108 @@
+"""``groundspeed store``: examine the stored records, rebuild the cache made of them, delete old ones."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dashboard.where import results_folder
+from groundspeed.errors import UserError
+
+FINE, FAULTY = 0, 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``groundspeed store``."""
+    parser.description = (
+        "Examine the record files under results/ (verify: damaged, copied, from a later groundspeed or a wrong clock); "
+        "rebuild the cache that is made of them (compact); delete old ones (prune), which is the only thing that ever "
+        "deletes a record, and only with --yes.\n\n"
+        "Exit status: 0 done, 1 verify found something, 2 wrong use."
+    )
+    parser.add_argument("action", choices=tuple(_ACTIONS), metavar="verify|compact|prune")
+    parser.add_argument("--before", metavar="DATE", help="prune records whose sweep began before this day (UTC)")
+    parser.add_argument("--keep", type=int, metavar="N", help="prune all but the newest N of a machine and operator")
+    parser.add_argument("--yes", action="store_true", help="prune what would be listed without it")
+    parser.add_argument("--results", type=Path, metavar="DIR", help="where results are (default: results/)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do it. Raises UserError for options that do not go with the action, and where there are no results."""
+    given = [name for name in ("before", "keep") if getattr(arguments, name) is not None]
+    if arguments.action != "prune" and (given or arguments.yes):
+        wrong = f"--{given[0]}" if given else "--yes"
+        raise UserError(f"{wrong} goes with prune alone; type: groundspeed store prune --help")
+    if arguments.action == "prune" and len(given) != 1:
+        raise UserError("prune needs --before DATE or --keep N, one of the two")
+    return _ACTIONS[arguments.action](arguments, results_folder(arguments))
+
+
+def _verify(arguments: argparse.Namespace, results: Path) -> int:
+    from dashboard.upkeep import examine
+
+    count, faults = examine(results, datetime.now(UTC))
+    for fault in faults:
+        print(f"{fault.file}: {fault.what}{'' if fault.counts else ' (not counted)'}")
+    bad = sum(not fault.counts for fault in faults)
+    odd = len(faults) - bad
+    told = f"{bad} not counted, {odd} odd" if faults else "all whole, each there once"
+    print(f"{count} record files under {results}: {told}")
+    return FAULTY if faults else FINE
+
+
+def _compact(arguments: argparse.Namespace, results: Path) -> int:
+    from dashboard.upkeep import cache_size, rebuild
+
+    was = cache_size(results)
+    store, seconds = rebuild(results)
+    shown, now = store.snapshot, cache_size(results)
+    rows, files = shown.measurements.height, shown.runs.height
+    print(f"{rows} rows of {files} files read in {seconds:.1f} s; the cache had {_size(was)}, now {_size(now)}")
+    for file, reason in shown.problems.iter_rows():
+        print(f"groundspeed: {file}: {reason}", file=sys.stderr)
+    return FINE
+
+
+def _prune(arguments: argparse.Namespace, results: Path) -> int:
+    from dashboard.upkeep import all_but, before, delete
+
+    if arguments.keep is not None:
+        if arguments.keep < 1:
+            raise UserError(f"--keep {arguments.keep}: expected at least 1")
+        old, problems = all_but(results, arguments.keep)
+    else:
+        old, problems = before(results, _day(arguments.before))
+    for problem in problems:
+        print(f"groundspeed: {problem}", file=sys.stderr)
+    listed = sorted(old, key=lambda each: each.path)
+    total = _size(sum(each.size for each in listed))
+    if not listed:
+        print("nothing is that old")
+    elif arguments.yes:
+        for path in delete(listed):
+            print(f"deleted {path}", flush=True)
+        print(f"{len(listed)} records deleted, {total}; asv's own files are untouched")
+    else:
+        for each in listed:
+            print(f"{each.started:%Y-%m-%d}  {each.path}")
+        print(f"{len(listed)} records, {total}: type it again with --yes to delete them")
+    return FINE
+
+
+def _size(count: int) -> str:
+    from dashboard.components.numbers import quantity
+
+    return quantity(float(count), "bytes") if count else "0 B"
+
+
+def _day(text: str) -> datetime:
+    try:
+        day = datetime.fromisoformat(text)
+    except ValueError:
+        raise UserError(f"--before {text}: expected a day such as 2026-01-31") from None
+    return day if day.tzinfo else day.replace(tzinfo=UTC)
+
+
+_ACTIONS = {"verify": _verify, "compact": _compact, "prune": _prune}
