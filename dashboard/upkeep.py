@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dashboard.store import Store, open_store
 from dashboard.store.doubles import doubles, place_of
-from dashboard.store.files import RECORD_SUFFIX
+from dashboard.store.files import RECORD_SUFFIX, scan
 from dashboard.store.store import copy_of
 from dashboard.store.times import milliseconds
 from groundspeed.records import Record, RecordError, find_records, read_record
@@ -67,12 +67,8 @@ def examine(results: Path, now: datetime) -> tuple[int, list[Fault]]:
 
 
 def _record_files(results: Path) -> list[Path]:
-    """As dashboard.store.files.scan finds them: nothing hidden, and no link followed."""
-    return sorted(
-        path
-        for path in results.rglob(f"*{RECORD_SUFFIX}")
-        if not any(part.startswith(".") for part in path.relative_to(results).parts) and not path.is_symlink()
-    )
+    """Those that the dashboard reads."""
+    return [results / file for file in sorted(scan(results).results) if file.endswith(RECORD_SUFFIX)]
 
 
 def _remnants(results: Path) -> list[str]:

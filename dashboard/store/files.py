@@ -14,6 +14,7 @@ MACHINE = "machine.json"
 LIMIT = 256 << 20  # bytes of one file, packed or not: what is larger is no result file
 
 _NO_RESULTS = frozenset({BENCHMARKS, MACHINE, "asv.conf.json"})
+_NO_RECORDS = frozenset({"noise", "soak", "gate-trials", "calibration", "profiles"})  # in a machine's folder
 
 
 class Stamp(NamedTuple):
@@ -35,6 +36,8 @@ class Scan:
 def scan(results: Path) -> Scan:
     """Walk the folder. Hidden entries are passed over and links to folders not followed: nothing outside is read.
 
+    Nor are the folders of a machine in which other things than results are kept, such as noise floors and profiles.
+
     Raises OSError when the results folder itself cannot be listed; a folder below it that cannot is a problem.
     """
     found = Scan()
@@ -50,6 +53,8 @@ def _sort(entries: list[os.DirEntry[str]], prefix: str, found: Scan) -> None:
         path = prefix + entry.name
         try:
             if entry.is_dir(follow_symlinks=False):
+                if entry.name in _NO_RECORDS and prefix.count("/") == 1:
+                    continue
                 with os.scandir(entry.path) as below:
                     _sort(list(below), path + "/", found)
             elif entry.name.endswith((".json", RECORD_SUFFIX)) and entry.is_file(follow_symlinks=False):

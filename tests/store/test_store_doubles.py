@@ -123,3 +123,14 @@ def test_runs_under_two_combinations_of_a_matrix_are_two_series(tmp_path: Path) 
         environment = Environment("cuda", "NVIDIA H200", "3.12", "Linux", torch=version)
         make.record(tmp_path, make.measurement(), run_id=str(number), environment=environment, matrix=f"torch{version}")
     assert sorted(open_store(tmp_path).snapshot.latest["environment"]) == ["torch2.11.0", "torch2.13.0"]
+
+
+def test_what_else_is_kept_in_a_machines_folder_is_not_taken_for_records(tmp_path: Path) -> None:
+    path = make.record(tmp_path, make.measurement())
+    for folder in ("noise", "soak", "gate-trials", "calibration", "profiles/softmax"):
+        other = tmp_path / "nvidia-h200" / folder / "20260101.jsonl.gz"
+        other.parent.mkdir(parents=True)
+        other.write_bytes(b"something else")
+    _copy(path, tmp_path / "soak/records/r/softmax.jsonl.gz")  # a machine may be called so
+    store = open_store(tmp_path)
+    assert len(_rows(store)) == 1 and store.snapshot.problems["file"].to_list() == ["soak/records/r/softmax.jsonl.gz"]
