@@ -77,7 +77,7 @@ def test_marks_that_are_not_there_once_are_an_error(readme):
 
 @pytest.mark.slow
 def test_the_implementation_it_shows_is_right_when_added_as_it_says(tmp_path):
-    """As a newcomer: every command of the section in order; between the first check and the next the file is written."""
+    """As a newcomer: each command of the section in order; between the first check and the next the file is written."""
     section = README.partition("## Add an implementation")[2].partition("\n## ")[0]
     name, code = re.search(r"`(impls/\S+\.py)`:\n\n```python\n(.*?)```", section, re.DOTALL).groups()
     assert len(code.strip().splitlines()) <= 10
