@@ -1,4 +1,4 @@
-"""Two library calls: a product with its bias, and a kernel for the activation.
+"""Two library calls, a product with its bias and a kernel for the activation.
 
 Compute-bound product, 2·M·N·K FLOPs with the bias in its epilogue; then a memory-bound kernel reads and writes the M·N
 elements again. In 16 bits the sums are rounded between the two.
