@@ -180,7 +180,7 @@ def _expected(opened: Run, narrowed: Mapping[str, Run]) -> dict[str, float]:
     for record in records:
         timed = sum(entry.status == "ok" for entry in record.measurements)
         known[record.header.operator] = record.footer.seconds.get("total", 0.0) / max(timed, 1)
-    start, each = (15.0, 1.0) if opened.device == "cuda" else (8.0, 4.0)
+    start, each = (15.0, 1.0) if opened.device == "cuda" else (1.0, 2.5)
     expected = {}
     for operator, one in narrowed.items():
         implementations, cases = _extent(one, operator)
