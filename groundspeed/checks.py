@@ -13,6 +13,8 @@ import queue
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
 from threading import Lock
 
 from groundspeed.errors import UserError
@@ -20,7 +22,7 @@ from groundspeed.measure.process import worker_environment
 from groundspeed.measure.protocol import Job
 from groundspeed.measure.supervisor import Outcome, Progress, supervise
 from groundspeed.operator import Case
-from groundspeed.records import Measurement
+from groundspeed.records import Environment, Footer, Header, Measurement, Record, check_path, write_record
 from groundspeed.session import Run, job_of
 from groundspeed.tree import Implementation
 
@@ -39,6 +41,29 @@ class Checked:
     operator: str
     rows: Sequence[Measurement]
     problem: str = ""
+    environment: Environment | None = None  # None where no worker began
+
+
+def keep(run: Run, checked: Checked, started: datetime) -> Path:
+    """Keep what came out beside the records, for ``groundspeed check --stored``: one file an operator and check.
+
+    Raises OSError when it cannot be written.
+    """
+    assert checked.environment is not None, checked.operator
+    header = Header(
+        run_id=run.run_id,
+        operator=checked.operator,
+        machine=run.machine,
+        started=started.isoformat(timespec="seconds"),
+        environment=checked.environment,
+        commit=run.commit.hash,
+        commit_time=run.commit.time,
+        dirty=run.commit.dirty,
+        seed=run.seed,
+    )
+    path = check_path(run.results, run.machine, run.run_id, checked.operator)
+    write_record(path, Record(header, tuple(checked.rows), Footer(len(checked.rows))))
+    return path
 
 
 @dataclass(frozen=True)
@@ -150,11 +175,13 @@ def _gathered(operator: str, groups: Sequence[_Group], outcomes: Sequence[tuple[
         if outcome.environment is None and outcome.problem:
             return Checked(operator, [], outcome.problem)
         rows |= {(share.numbers[number], name): row for (number, name), row in outcome.rows.items()}
+    environment = next(outcome.environment for _, outcome in outcomes if outcome.environment is not None)
     named = {one.name for group in groups for one in group.names}
     run = groups[0].run
     names = [one.name for one in run.tree.implementations(operator) if one.name in named]
     numbers = range(len(groups[0].cases))
-    return Checked(operator, [rows[number, name] for name in names for number in numbers if (number, name) in rows])
+    found = [rows[number, name] for name in names for number in numbers if (number, name) in rows]
+    return Checked(operator, found, environment=environment)
 
 
 def _supervised(share: _Share, tally: _Tally) -> Outcome:

@@ -236,6 +236,11 @@ def record_path(results: Path, machine: str, run_id: str, operator: str) -> Path
     return results / machine / "records" / run_id / f"{operator}{SUFFIX}"
 
 
+def check_path(results: Path, machine: str, run_id: str, operator: str) -> Path:
+    """Where what ``groundspeed check --keep`` found of one operator is kept, in the form of a record."""
+    return results / machine / "checks" / run_id / f"{operator}{SUFFIX}"
+
+
 def find_records(results: Path) -> list[Path]:
     """Every record file under a results folder, oldest run first."""
     return sorted(results.glob(f"*/records/*/*{SUFFIX}"), key=lambda path: (path.parent.name, path.name))

@@ -14,7 +14,7 @@ MACHINE = "machine.json"
 LIMIT = 256 << 20  # bytes of one file, packed or not: what is larger is no result file
 
 _NO_RESULTS = frozenset({BENCHMARKS, MACHINE, "asv.conf.json"})
-_NO_RECORDS = frozenset({"noise", "soak", "gate-trials", "calibration", "profiles"})  # in a machine's folder
+_NO_RECORDS = frozenset({"noise", "soak", "gate-trials", "calibration", "checks", "profiles"})  # in a machine's folder
 
 
 class Stamp(NamedTuple):

@@ -3,6 +3,8 @@
   groundspeed check                      everything
   groundspeed check softmax              one operator
   groundspeed check softmax/triton_row   one implementation, or a pattern
+  groundspeed check --keep               keep what comes out, under results/
+  groundspeed check --stored             the newest kept ones as Markdown
 
 Without a GPU, Triton kernels run in its interpreter, in a process of their own, and CUDA and CuPy are skipped.
 Exit status: 0 all that could be checked is right, 1 something is wrong or nothing could be checked, 2 wrong use.
@@ -14,9 +16,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from groundspeed.errors import UserError
 from groundspeed.project import find_project, parse_target
 from groundspeed.scaffold.marks import Unfinished, unfinished
 from groundspeed.selection import Selection
@@ -34,6 +39,9 @@ _ALL = "check"  # the progress line is of the whole check: operators are judged 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("targets", nargs="*", metavar="OPERATOR[/IMPL]", help="what to check (default: everything)")
+    parser.add_argument("--keep", action="store_true", help="keep what comes out beside the records")
+    parser.add_argument("--stored", action="store_true", help="check nothing: print what was kept, as Markdown")
+    parser.add_argument("--machine", metavar="NAME", help="with --stored: checked on this machine (default: this one)")
     parser.add_argument("--dtype", action="append", default=[], metavar="DTYPE", help="narrow to this; may be repeated")
 
 
@@ -44,6 +52,10 @@ def run(arguments: argparse.Namespace) -> int:
     from groundspeed.report.style import Style
 
     project = find_project(arguments.project)
+    if arguments.stored:
+        return _stored(project.results, arguments)
+    if arguments.machine:
+        raise UserError("--machine goes with --stored: what is checked is this machine")
     tree = project.tree()
     targets = [parse_target(text, tree) for text in arguments.targets]
     chosen = {name: [t.implementation for t in targets if t.operator == name] for name in tree.operators()}
@@ -53,6 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     runs = [replace(opened, selection=Selection((name,), _patterns(chosen[name]), dtypes)) for name in operators]
     display = Display(sys.stderr, Style.of(sys.stderr), Estimate({_ALL: 1.0}))
     style = Style.of()
+    started = datetime.now(UTC)
     found: dict[str, Sequence[Measurement]] = {}
     problems = []
     display.begin(_ALL, ", ".join(operators))
@@ -63,6 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
             continue
         found[checked.operator] = checked.rows
         display.say(f"{checked.operator}: {_tally(checked.rows)}")
+        if arguments.keep and checked.rows:
+            checks.keep(opened, checked, started)
         # At once: what is wrong must be known even when a later operator is interrupted.
         wrong = failed({checked.operator: checked.rows}, style)
         print("\n".join(wrong), end="\n" if wrong else "", flush=True)
@@ -76,6 +91,27 @@ def run(arguments: argparse.Namespace) -> int:
     if problems:
         return 2
     return 0 if count(entries, "ok") and not count(entries, "failed") else 1
+
+
+def _stored(results: Path, arguments: argparse.Namespace) -> int:
+    from groundspeed.report.kept_checks import kept_checks, markdown
+
+    if arguments.targets or arguments.dtype or arguments.keep:
+        raise UserError("--stored goes with --machine alone: it prints all that was kept")
+    machine = arguments.machine or _this_machine()
+    kept, problems = kept_checks(results, machine)
+    for problem in problems:
+        print(f"groundspeed: {problem}", file=sys.stderr)
+    if not kept:
+        raise UserError(f"no checks of {machine} were kept; type there: groundspeed check --keep")
+    print("\n".join(markdown(kept)))
+    return 0
+
+
+def _this_machine() -> str:
+    from groundspeed.machine import chosen_device, machine_name
+
+    return machine_name(chosen_device())
 
 
 def _patterns(targets: Sequence[str | None]) -> tuple[str, ...]:

@@ -1,0 +1,95 @@
+"""What ``groundspeed check --keep`` kept, put together from as many pieces as it took: a page of Markdown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from groundspeed.records import SUFFIX, Header, Measurement, Record, RecordError, read_record
+from groundspeed.report.remarks import count, failed, skipped
+from groundspeed.report.style import Style
+
+BACKENDS = {"torch": "PyTorch", "cuda": "CUDA C++", "triton": "Triton", "cupy": "CuPy"}
+
+
+@dataclass(frozen=True)
+class KeptChecks:
+    """The newest row of every implementation and case, by operator, and the headers of the checks they are of."""
+
+    entries: dict[str, list[Measurement]]
+    headers: tuple[Header, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.entries)
+
+
+def kept_checks(results: Path, machine: str) -> tuple[KeptChecks, list[str]]:
+    """What was kept of a machine, and what was wrong with files that cannot be read."""
+    records, problems = [], []
+    for path in sorted((results / machine / "checks").glob(f"*/*{SUFFIX}"), key=lambda p: (p.parent.name, p.name)):
+        try:
+            records.append(read_record(path))
+        except RecordError as error:
+            problems.append(str(error))
+    return _newest(records), problems
+
+
+def _newest(records: Sequence[Record]) -> KeptChecks:
+    """Of each implementation and case the row of the last record that has it. ``records`` are oldest first."""
+    rows: dict[str, dict[tuple[str, str], tuple[Header, Measurement]]] = {}
+    for record in records:
+        found = rows.setdefault(record.header.operator, {})
+        found |= {(row.implementation, row.case_label): (record.header, row) for row in record.measurements}
+    headers = {header.run_id + header.operator: header for found in rows.values() for header, _ in found.values()}
+    entries = {operator: [row for _, row in rows[operator].values()] for operator in sorted(rows)}
+    return KeptChecks(entries, tuple(sorted(headers.values(), key=lambda header: header.started)))
+
+
+def markdown(kept: KeptChecks) -> list[str]:
+    """Where and when, a table of operators by back ends, then what failed and what was left out, with the reasons."""
+    plain = Style()
+    counts = {status: count(kept.entries, status) for status in ("ok", "failed", "skipped")}
+    lines = [
+        _where(kept.headers),
+        "",
+        f"{counts['ok']:,} checks passed, {counts['failed']:,} failed, {counts['skipped']:,} were skipped. A cell says "
+        "how many implementations there are and how many of their cases are right, of those that were not skipped.",
+        "",
+        "| operator | " + " | ".join(BACKENDS.values()) + " |",
+        "| --- |" + " ---: |" * len(BACKENDS),
+        *(
+            f"| {operator} | " + " | ".join(_cell(rows, backend) for backend in BACKENDS) + " |"
+            for operator, rows in kept.entries.items()
+        ),
+        "",
+    ]
+    rest = [*failed(kept.entries, plain), *skipped(kept.entries, plain)]
+    return [*lines, "```", *rest[:-1], "```"] if rest else lines[:-1]
+
+
+def _where(headers: Sequence[Header]) -> str:
+    last = headers[-1].environment
+    parts = [
+        last.device_name,
+        f"driver {last.driver}" if last.driver else "",
+        f"torch {last.torch}" if last.torch else "",
+        f"Triton {last.triton}" if last.triton else "",
+        f"CuPy {last.cupy}" if last.cupy else "",
+    ]
+    commits = Counter((header.commit[:8] or "no commit") + ("+" if header.dirty else "") for header in headers)
+    days = sorted({header.started[:10] for header in headers})
+    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    named = ", ".join(f"`{commit}`" for commit in commits)
+    return f"{', '.join(part for part in parts if part)}; {when}; commit{'s' if len(commits) > 1 else ''} {named}."
+
+
+def _cell(rows: Sequence[Measurement], backend: str) -> str:
+    own = [row for row in rows if row.backend == backend]
+    if not own:
+        return "–"
+    names = {row.implementation for row in own}
+    tried = [row for row in own if row.status != "skipped"]
+    right = sum(row.status == "ok" for row in tried)
+    return f"{len(names)}: {right} of {len(tried)}" if tried else f"{len(names)}: skipped"

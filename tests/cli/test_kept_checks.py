@@ -1,0 +1,58 @@
+"""What a check keeps, in pieces, and the page made of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from groundspeed.records import Environment, Footer, Header, Measurement, Record, check_path, write_record
+from groundspeed.report.kept_checks import kept_checks, markdown
+from tests.cli import toy_project
+from tests.cli.toy_project import groundspeed
+
+GPU = Environment("cuda", "NVIDIA Test", "3.12", "Linux 6", driver="580.1", torch="2.11.0", triton="3.6.0")
+
+
+def row(name: str, n: int, status: str = "ok", **more: str) -> Measurement:
+    return Measurement(name, "float32", {"N": n}, status, **more)  # type: ignore[arg-type]
+
+
+def keep(
+    results: Path, run_id: str, operator: str, *rows: Measurement, commit: str = "0123456789", **more: bool
+) -> None:
+    header = Header(run_id, operator, "m", "2026-01-02T03:04:05+00:00", GPU, commit=commit, **more)  # type: ignore[arg-type]
+    write_record(check_path(results, "m", run_id, operator), Record(header, rows, Footer(len(rows))))
+
+
+def test_pieces_are_put_together_and_the_newest_row_stands(tmp_path: Path):
+    keep(tmp_path, "1", "relu", row("torch_eager", 1), row("triton_b", 1, "failed", failure="incorrect", reason="off"))
+    keep(tmp_path, "2", "relu", row("triton_b", 1), row("cuda_v", 1, "skipped", reason="needs sm_90"))
+    keep(tmp_path, "2", "add", row("torch_eager", 1), row("cupy_raw", 5, "failed", failure="error", reason="a | b"))
+    kept, problems = kept_checks(tmp_path, "m")
+    text = "\n".join(markdown(kept))
+    assert not problems
+    assert text.startswith("NVIDIA Test, driver 580.1, torch 2.11.0, Triton 3.6.0; 2026-01-02; commit `01234567`.")
+    assert "3 checks passed, 1 failed, 1 were skipped." in text
+    assert "| add | 1: 1 of 1 | – | – | 1: 0 of 1 |" in text
+    assert "| relu | 1: 1 of 1 | 1: skipped | 1: 1 of 1 | – |" in text
+    assert "off" not in text and "error: a | b" in text and "needs sm_90" in text
+
+
+def test_a_damaged_piece_is_named_and_the_others_stand(tmp_path: Path):
+    keep(tmp_path, "1", "relu", row("torch_eager", 1))
+    keep(tmp_path, "2", "add", row("torch_eager", 1), commit="ffffffffff", dirty=True)
+    check_path(tmp_path, "m", "1", "relu").write_bytes(b"\x1f\x8b")
+    kept, (problem,) = kept_checks(tmp_path, "m")
+    assert "relu" in problem and list(kept.entries) == ["add"]
+    assert "commit `ffffffff+`" in markdown(kept)[0]
+
+
+def test_the_command_keeps_and_prints(tmp_path: Path):
+    root = toy_project.make(tmp_path / "p", double={})
+    none = groundspeed("check", "--stored", cwd=root)
+    assert none.returncode == 2 and "groundspeed check --keep" in none.stderr
+    done = groundspeed("check", "--keep", cwd=root, GROUNDSPEED_DEVICE="cpu")
+    assert done.returncode in (0, 1), done.stderr
+    page = groundspeed("check", "--stored", cwd=root, GROUNDSPEED_DEVICE="cpu")
+    assert page.returncode == 0 and "| double |" in page.stdout
+    assert groundspeed("check", "--stored", "double", cwd=root).returncode == 2
+    assert groundspeed("check", "--machine", "x", cwd=root).returncode == 2
