@@ -1,7 +1,7 @@
 """Find the commit between a good and a bad one that made an implementation slower (or hungrier, or less accurate).
 
 groundspeed bisect softmax/triton_row v1.0 HEAD
-groundspeed bisect softmax/triton_row float16 M=8192,N=8192 v1.0 HEAD --threshold 2%
+groundspeed bisect softmax/triton_row float16 M=8192,N=8192 v1.0 HEAD
 
 Each step loads the good commit's files and another's into one process, alternates them, and judges by the gate's rule.
 Inputs, reference and harness are the working tree's. Commits that break or cannot be told are passed over: the answer
