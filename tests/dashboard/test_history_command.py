@@ -74,18 +74,15 @@ def test_a_changed_environment_is_an_event_and_no_regression(results: Path) -> N
     (group,) = [one for one in honest if one.worse > 0]
     assert group.environment == "" and is_open(group, {})
     last_good = group.first.last_good
-    before = rows.collect().sort("commit_time")
-    old = {row["source"] for row in before.to_dicts() if row["commit_time"] <= _time(before, last_good)}
+    times = {row["source"]: (row["commit_time"], row["commit"]) for row in rows.collect().to_dicts()}
+    until = next(time for time, commit in times.values() if commit == last_good)
+    old = {source for source, (time, _) in times.items() if time <= until}
     driver = {source: json.dumps({"driver": "1" if source in old else "2"}) for source in environments}
     same = rows.with_columns(implementation_digest=_constant("same"))
     (moved,) = [one for one in grouped(find_changes(same, "device_cold", driver)) if one.worse > 0]
     assert moved.environment == "driver" and not is_open(moved, {})
     (own,) = [one for one in grouped(find_changes(same, "device_cold", environments)) if one.worse > 0]
     assert own.environment == "" and is_open(own, {})
-
-
-def _time(rows, commit):
-    return next(row["commit_time"] for row in rows.to_dicts() if row["commit"] == commit)
 
 
 def _constant(word):
