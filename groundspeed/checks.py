@@ -7,6 +7,7 @@ cut by what it is expected to cost, not by operators.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import queue
@@ -21,6 +22,7 @@ from groundspeed.errors import UserError
 from groundspeed.measure.process import worker_environment
 from groundspeed.measure.protocol import Job
 from groundspeed.measure.supervisor import Outcome, Progress, supervise
+from groundspeed.measure.workers import Workers
 from groundspeed.operator import Case
 from groundspeed.records import Environment, Footer, Header, Measurement, Record, check_path, write_record
 from groundspeed.session import Run, job_of
@@ -114,13 +116,15 @@ def check_operators(runs: Sequence[Run], progress: Tell = lambda progress: None)
 
     def judge(operator: str, share: _Share) -> None:
         try:
-            done.put((operator, share, _supervised(share, tally)))
+            done.put((operator, share, _supervised(share, tally, nurseries[_key(share)])))
         except BaseException as error:
             done.put((operator, share, error))
 
     left = {operator: len(parts) for operator, parts in shares.items()}
     found: dict[str, list[tuple[_Share, Outcome]]] = {operator: [] for operator in shares}
-    with ThreadPoolExecutor(workers) as pool:
+    with contextlib.ExitStack() as stack:
+        nurseries = _nurseries([share for parts in shares.values() for share in parts], stack)
+        pool = stack.enter_context(ThreadPoolExecutor(workers))
         for operator, parts in shares.items():
             for share in parts:
                 pool.submit(judge, operator, share)
@@ -184,9 +188,30 @@ def _gathered(operator: str, groups: Sequence[_Group], outcomes: Sequence[tuple[
     return Checked(operator, found, environment=environment)
 
 
-def _supervised(share: _Share, tally: _Tally) -> Outcome:
+def _supervised(share: _Share, tally: _Tally, workers: Workers) -> Outcome:
     key = id(share)
-    return supervise(share.job, worker_environment(share.variables), lambda progress: tally.take(key, progress))
+    return supervise(share.job, workers.environment, lambda progress: tally.take(key, progress), workers=workers)
+
+
+def _key(share: _Share) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(share.variables.items()))
+
+
+def _nurseries(shares: Sequence[_Share], stack: contextlib.ExitStack) -> dict[tuple[tuple[str, str], ...], Workers]:
+    """Where the workers of each environment come from: imports are done once, unless one worker is all there is."""
+    found: dict[tuple[tuple[str, str], ...], list[_Share]] = {}
+    for share in shares:
+        found.setdefault(_key(share), []).append(share)
+    return {
+        key: stack.enter_context(
+            Workers(
+                worker_environment(same[0].variables),
+                compiler=any("compile" in name for share in same for name in share.job.implementations),
+                nursery=len(same) > 1,
+            )
+        )
+        for key, same in found.items()
+    }
 
 
 class _Tally:

@@ -11,6 +11,7 @@ import pytest
 from groundspeed import checks, session
 from groundspeed.measure.protocol import Job
 from groundspeed.measure.supervisor import Outcome
+from groundspeed.measure.workers import Workers
 from groundspeed.project import find_project
 from groundspeed.records import Environment, Measurement
 from groundspeed.selection import Selection
@@ -23,7 +24,8 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[Job, dict[str, 
     given: list[tuple[Job, dict[str, str]]] = []
     lock = threading.Lock()
 
-    def pretend(job: Job, environment: dict[str, str], progress: object) -> Outcome:
+    def pretend(job: Job, environment: dict[str, str], progress: object, workers: Workers) -> Outcome:
+        assert workers.environment is environment
         with lock:
             given.append((job, environment))
         rows = {
@@ -82,10 +84,10 @@ def test_a_worker_that_cannot_start_is_the_problem_of_its_operator(
 ):
     honest = checks.supervise
 
-    def fail(job: Job, environment: dict[str, str], progress: object) -> Outcome:
+    def fail(job: Job, environment: dict[str, str], progress: object, workers: Workers) -> Outcome:
         if job.operator == "add":
             return Outcome(problem="add: no worker")
-        return honest(job, environment, progress)
+        return honest(job, environment, progress, workers=workers)
 
     monkeypatch.setattr(checks, "supervise", fail)
     found = {one.operator: one for one in checks.check_operators(runs("cuda"))}
