@@ -138,9 +138,11 @@ def check_operators(runs: Sequence[Run], progress: Tell = lambda progress: None)
                 left[operator] -= 1
                 if not left[operator]:
                     yield _gathered(operator, planned[operator], found.pop(operator))
-        except BaseException:
+        finally:
+            # At once when interrupted: shares not begun are dropped, workers at work are killed.
             pool.shutdown(wait=False, cancel_futures=True)
-            raise
+            for one in nurseries.values():
+                one.stop()
 
 
 def _groups(run: Run, operator: str) -> list[_Group]:

@@ -25,7 +25,7 @@ from groundspeed.errors import UserError
 from groundspeed.project import find_project, parse_target
 from groundspeed.scaffold.marks import Unfinished, unfinished
 from groundspeed.selection import Selection
-from groundspeed.tree import Tree
+from groundspeed.tree import SpecError, Tree
 
 if TYPE_CHECKING:
     from groundspeed.measure.supervisor import Progress
@@ -61,6 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = {name: [t.implementation for t in targets if t.operator == name] for name in tree.operators()}
     operators = [name for name in tree.operators() if not targets or chosen[name]]
     dtypes = tuple(dict.fromkeys(part for text in arguments.dtype for part in text.split(",") if part))
+    _refuse_dtypes_of_none(tree, operators, dtypes)
     opened = session.open_run(project.root, project.results, Selection(dtypes=dtypes))
     runs = [replace(opened, selection=Selection((name,), _patterns(chosen[name]), dtypes)) for name in operators]
     display = Display(sys.stderr, Style.of(sys.stderr), Estimate({_ALL: 1.0}))
@@ -112,6 +113,19 @@ def _this_machine() -> str:
     from groundspeed.machine import chosen_device, machine_name
 
     return machine_name(chosen_device())
+
+
+def _refuse_dtypes_of_none(tree: Tree, operators: Sequence[str], dtypes: Sequence[str]) -> None:
+    """Raise UserError where dtypes leave no case of any operator. A spec that cannot be used has its own line later."""
+    known: list[str] = []
+    for operator in operators:
+        try:
+            known += tree.spec(operator).dtypes
+        except SpecError:
+            return
+    if dtypes and not set(dtypes) & set(known):
+        there = ", ".join(dict.fromkeys(known))
+        raise UserError(f"no check case of {', '.join(operators)} is of {' or '.join(dtypes)}: there are {there}")
 
 
 def _patterns(targets: Sequence[str | None]) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -93,3 +94,22 @@ def test_a_worker_that_cannot_start_is_the_problem_of_its_operator(
     found = {one.operator: one for one in checks.check_operators(runs("cuda"))}
     assert found["add"].problem == "add: no worker" and not found["add"].rows
     assert found["relu"].rows and not found["relu"].problem
+
+
+def test_when_it_is_given_up_workers_at_work_are_ended(
+    jobs: list[tuple[Job, dict[str, str]]], monkeypatch: pytest.MonkeyPatch
+):
+    honest = checks.supervise
+
+    def hang(job: Job, environment: dict[str, str], progress: object, workers: Workers) -> Outcome:
+        if job.operator != "add":
+            return honest(job, environment, progress, workers=workers)
+        while True:
+            workers.check()
+            time.sleep(0.01)
+
+    monkeypatch.setattr(checks, "supervise", hang)
+    found = checks.check_operators(runs("cuda"))
+    assert next(found).rows
+    found.close()  # comes back: the thread that waits for the worker of `add` has ended
+    assert not [thread for thread in threading.enumerate() if "ThreadPool" in thread.name]
