@@ -62,4 +62,6 @@ def test_a_dtype_that_no_case_has_is_one_line(tmp_path: Path):
     root = toy_project.make(tmp_path / "p", double={})
     done = groundspeed("check", "double", "--dtype", "bfloat16", cwd=root, GROUNDSPEED_DEVICE="cpu")
     assert done.returncode == 2 and not done.stdout
-    assert done.stderr.splitlines() == ["groundspeed: no check case of double is of bfloat16: there are float32, float16"]
+    assert done.stderr.splitlines() == [
+        "groundspeed: no check case of double is of bfloat16: there are float32, float16"
+    ]
