@@ -14,7 +14,7 @@ from dashboard.store.doubles import doubles, place_of
 from dashboard.store.files import RECORD_SUFFIX, scan
 from dashboard.store.store import copy_of
 from dashboard.store.times import milliseconds
-from groundspeed.records import Record, RecordError, find_records, read_record
+from groundspeed.records import SELECTION_FILE, Record, RecordError, find_records, read_record
 
 AHEAD = timedelta(hours=1)  # a runner's clock may be so far ahead of this one's
 
@@ -147,9 +147,11 @@ def _dated(results: Path) -> tuple[list[tuple[tuple[str, str], Old]], list[str]]
 
 
 def delete(old: Iterable[Old]) -> Iterator[Path]:
-    """Delete record files, and the folders of runs that are empty then; yields each file that is gone."""
+    """Delete record files, and the folders of runs that hold none then; yields each file that is gone."""
     for each in old:
         each.path.unlink(missing_ok=True)
-        if not any(each.path.parent.iterdir()):
-            each.path.parent.rmdir()
+        folder = each.path.parent
+        if {path.name for path in folder.iterdir()} <= {SELECTION_FILE}:
+            (folder / SELECTION_FILE).unlink(missing_ok=True)
+            folder.rmdir()
         yield each.path

@@ -7,6 +7,7 @@ conflict and a kill loses at most the operator being measured. It lies at
 
 and holds one JSON object a line: a ``Header``, then one ``Measurement`` for every implementation and case of the
 inventory (skipped and failed ones with their reason), then a ``Footer`` whose count proves the file is whole.
+Whoever lists a run's folder passes over ``SELECTION_FILE``, which holds no results.
 This module knows nothing of torch, so that whatever reads records starts in milliseconds.
 """
 
@@ -25,6 +26,7 @@ import msgspec
 
 SCHEMA = 1
 SUFFIX = ".jsonl.gz"
+SELECTION_FILE = "selection"  # beside the records of a `groundspeed run`: what it is narrowed to, for --resume
 QUANTITIES = ("device_cold", "device_hot", "call", "host")
 
 Status = Literal["ok", "skipped", "failed"]

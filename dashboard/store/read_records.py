@@ -90,9 +90,10 @@ def add_record(path: str, payload: bytes, rows: Table, runs: Table) -> None:
         "operator": header.operator,
         "environment": header.matrix,
     }
-    own = _own_columns(lines) | _timed_columns(summaries)
-    own |= _rates(header, lines, own) | {"speedup_eager": speedups}
-    rows.add(len(lines), shared, own)
+    if lines:  # a run in which nothing was measured is a run without rows
+        own = _own_columns(lines) | _timed_columns(summaries)
+        own |= _rates(header, lines, own) | {"speedup_eager": speedups}
+        rows.add(len(lines), shared, own)
     described = {name: _dump(getattr(header, name)) for name in ("ladders", "ideas", "missing")}
     run = {
         "dirty": header.dirty,
@@ -184,9 +185,7 @@ def _baselines(lines: list[_Line]) -> list[int]:
 
 def _own_columns(lines: list[_Line]) -> dict[str, Any]:
     """Columns that differ by row, in base units. Labels that no row has are left out: they cost nothing then."""
-    of = dict(zip(_Line.__struct_fields__, zip(*map(msgspec.structs.astuple, lines), strict=True), strict=False))
-    if not of:
-        return {}
+    of = dict(zip(_Line.__struct_fields__, zip(*map(msgspec.structs.astuple, lines), strict=True), strict=True))
     labels = [_shape_labels(dtype, tuple(shape.items())) for dtype, shape in zip(of["dtype"], of["shape"], strict=True)]
     shapes, cases, facets = zip(*labels, strict=True)
     columns: dict[str, Any] = {

@@ -11,6 +11,7 @@ import pytest
 from dashboard.store import open_store, samples_of
 from groundspeed.analysis import stats
 from groundspeed.analysis.roofline import ceiling
+from groundspeed.cli import main
 from groundspeed.errors import UserError
 from groundspeed.records import RecordError, read_record
 from tests.store import make
@@ -110,6 +111,32 @@ def test_skipped_failed_and_untimed_rows_are_kept_without_values(tmp_path: Path)
         assert rows["cupy_raw"][name] is None
         assert rows["torch_eager"][name] is not None
     assert rows["cupy_raw"]["n"] == 0
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_record_without_measurements_is_a_run_without_rows(tmp_path: Path, beside: bool) -> None:
+    """Earlier versions wrote one when nothing was selected."""
+    make.record(tmp_path, operator="relu")
+    if beside:
+        make.record(tmp_path, make.measurement("triton_row"))
+    snapshot = open_store(tmp_path).snapshot
+    assert snapshot.measurements.height == beside
+    assert snapshot.runs.sort("operator")["rows"].to_list() == [0, 1][: 1 + beside]
+    assert snapshot.problems.is_empty()
+
+
+@pytest.mark.parametrize("command", ["history", "best", "export", "store verify", "store compact"])
+@pytest.mark.parametrize("beside", [True, False])
+def test_no_reader_falls_over_a_record_without_measurements(tmp_path: Path, command: str, beside: bool) -> None:
+    results = tmp_path / "results"
+    make.record(results, operator="relu")
+    if beside:
+        make.record(results, make.measurement("triton_row"))
+    page = [str(tmp_path / "page.html")] if command == "export" else []
+    try:
+        assert main([*command.split(), *page, "--results", str(results)]) in (0, 2)
+    except UserError as error:
+        assert not beside, error
 
 
 def test_too_few_samples_have_a_median_but_no_interval(tmp_path: Path) -> None:

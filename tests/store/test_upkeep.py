@@ -12,7 +12,7 @@ import pytest
 
 from dashboard.store import open_store
 from groundspeed.cli import main
-from groundspeed.records import find_records
+from groundspeed.records import SELECTION_FILE, find_records
 from tests.store import make
 
 NOW = datetime.now(UTC)
@@ -123,7 +123,9 @@ def test_a_dashboard_that_is_open_meanwhile_goes_on(store):
 
 def test_prune_lists_and_deletes_only_with_yes(store):
     for number in (1, 2, 3):
-        make.record(store.results, make.measurement(), **_day(number))
+        path = make.record(store.results, make.measurement(), **_day(number))
+        if number > 1:
+            (path.parent / SELECTION_FILE).write_text("{}")
     make.asv(store.results, {"time_x": [[1.0], []]})
     before = _contents(store.results)
     status, out, _ = store("prune", "--before", "2026-01-03")
@@ -133,8 +135,10 @@ def test_prune_lists_and_deletes_only_with_yes(store):
     status, out, _ = store("prune", "--before", "2026-01-03", "--yes")
     assert status == 0 and out.count("deleted ") == 2 + 0 and "2 records deleted" in out
     left = _contents(store.results)
-    assert set(before) - set(left) == {f"nvidia-h200/records/2026010{n}T000000Z-x/softmax.jsonl.gz" for n in (1, 2)}
-    assert not (store.results / "nvidia-h200/records/20260101T000000Z-x").exists(), "an empty folder was left"
+    runs = [f"nvidia-h200/records/2026010{n}T000000Z-x" for n in (1, 2)]
+    assert set(before) - set(left) == {*(f"{run}/softmax.jsonl.gz" for run in runs), f"{runs[1]}/{SELECTION_FILE}"}
+    assert not any((store.results / run).exists() for run in runs), "an empty folder was left"
+    assert (store.results / f"nvidia-h200/records/20260103T000000Z-x/{SELECTION_FILE}").exists()
     assert all(before[name] == left[name] for name in left)
     assert store("prune", "--before", "2026-01-03")[1] == "nothing is that old\n"
 
