@@ -33,6 +33,16 @@ def chosen_device() -> str:
     return "cuda" if visible_gpu_count() and torch_has_cuda() else "cpu"
 
 
+def measuring_device(asked: str | None) -> str:
+    """The device asked for, or the chosen one, once it can measure here. Raises UserError for CUDA where it cannot."""
+    device = asked or chosen_device()
+    if device != "cuda" or (visible_gpu_count() and torch_has_cuda()):
+        return device
+    how = "--device cuda" if asked else "GROUNDSPEED_DEVICE=cuda"
+    why = "no GPU is visible here" if torch_has_cuda() else "the torch installed here was built without CUDA"
+    raise UserError(f"{how}: {why}; leave it out, or say cpu, to measure on the CPU")
+
+
 def machine_name(device: str | None = None) -> str:
     """The name this host's results on a device (``cuda`` or ``cpu``; the chosen one by default) are kept under.
 

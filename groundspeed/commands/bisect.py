@@ -35,13 +35,14 @@ from groundspeed.gate.git import resolve
 from groundspeed.gate.metrics import METRICS, Metric
 from groundspeed.gate.paired import MeasurePairs
 from groundspeed.gate.words import plain
-from groundspeed.machine import chosen_device, machine_name
+from groundspeed.machine import chosen_device, machine_name, measuring_device
 from groundspeed.profiling.choose import choose_cases
 from groundspeed.project import Project, find_project, near
 from groundspeed.tree import Tree
 
 FOUND, SAME = 0, 1
 DEFAULT_METRIC = "device_cold"
+MOST_THRESHOLD = 2.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    measuring_device(args.device)
     with one_engine(engine) as found:
         return run_with(args, found)
 
@@ -66,7 +68,8 @@ def run_with(args: argparse.Namespace, find_engine: Callable[[], MeasurePairs]) 
     metric = _metric(args.metric)
     threshold = None if args.threshold is None else parse_threshold(args.threshold)
     operator, name = _target(args.target)
-    good, bad = resolve(project.root, args.good), resolve(project.root, args.bad)
+    example = f"groundspeed bisect {args.target} GOOD BAD"
+    good, bad = (resolve(project.root, revision, example) for revision in (args.good, args.bad))
     ancestors_only(project.root, good, bad)
     device = args.device or chosen_device()
     with tempfile.TemporaryDirectory(prefix="groundspeed-bisect-") as folder:
@@ -100,8 +103,10 @@ def parse_threshold(text: str) -> float:
         value = float(percent[1]) / 100 if percent else float(text)
     except ValueError:
         value = math.nan
-    if not 0 < value <= 2:
-        raise UserError(f"--threshold {text}: expected a share such as 3% or 0.03")
+    if not 0 < value <= MOST_THRESHOLD:
+        raise UserError(
+            f"--threshold {text}: expected a share above 0 and up to {MOST_THRESHOLD:.0%}, such as 3% or 0.03"
+        )
     return value
 
 

@@ -22,8 +22,10 @@ from groundspeed.gate.report import STATUS, Finding, Result, Unmeasured
 from groundspeed.gate.series import Series, judge_series, presence
 from groundspeed.gate.statuses import case_status
 from groundspeed.operator import Case
+from groundspeed.selection import Selection
 
 MOST_REASONS = 8
+MOST_LABELS = 4
 
 
 @dataclass
@@ -63,7 +65,17 @@ def _not_applicable(reasons: dict[str, int]) -> list[str]:
     return [*lines, f"{rest} cases not applicable for other reasons"] if rest else lines
 
 
-def result_of(body: Assembled, plan: Plan, untouched_passes: bool) -> tuple[Result, str]:
+def unmatched(plan: Plan, selection: Selection) -> str:
+    """That no case of the touched operators is selected, with what was asked for and some of what there is."""
+    names = ", ".join(name for name, _ in plan.unmatched)
+    asked = [f"--dtype {dtype}" for dtype in selection.dtypes] + [f"--shape {shape}" for shape in selection.shapes]
+    cases = [case for _, each in plan.unmatched for case in each]
+    there = list(dict.fromkeys(case.label if selection.dtypes else case.shape_label for case in cases))
+    some = "; ".join(there[:MOST_LABELS]) + ("; ..." if len(there) > MOST_LABELS else "")
+    return f"no case of {names} in tier {selection.tier} matches {' '.join(asked)}: there are {some or 'none'}"
+
+
+def result_of(body: Assembled, plan: Plan, untouched_passes: bool, selection: Selection) -> tuple[Result, str]:
     """The outcome and one sentence on it. Nothing compared is never a pass."""
     failures = [finding for finding in body.findings if finding.fails]
     if failures:
@@ -76,6 +88,8 @@ def result_of(body: Assembled, plan: Plan, untouched_passes: bool) -> tuple[Resu
         return "regressed", f"{', '.join(words)} of {body.compared} compared{more}"
     if body.unmeasured:
         return "could not measure", f"{len(body.unmeasured)} of what should have been compared could not be measured"
+    if plan.unmatched and not plan.pairs and not plan.vanished:
+        return "could not measure", f"nothing compared: {unmatched(plan, selection)}"
     if not plan.pairs and not plan.vanished:
         identical = f" ({plan.identical} cases are identical in code)" if plan.identical else ""
         text = f"the change touches nothing that is measured{identical}"

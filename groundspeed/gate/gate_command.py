@@ -24,6 +24,7 @@ from pathlib import Path
 from groundspeed.errors import UserError
 from groundspeed.gate import annotations as ci
 from groundspeed.gate import junit, markdown, terminal
+from groundspeed.gate.assemble import unmatched
 from groundspeed.gate.config import Config, parse_duration, parse_threshold
 from groundspeed.gate.floors import noise_folder, read_floors, write_noise
 from groundspeed.gate.git import WORKTREE, NoCommit
@@ -34,7 +35,7 @@ from groundspeed.gate.report import Report, encode, read_report, schema
 from groundspeed.gate.session import Finished, Request, could_not_measure, plan_of, run_gate
 from groundspeed.gate.versions import Revisions, find_revisions, unpacked
 from groundspeed.gate.words import plain
-from groundspeed.machine import chosen_device, machine_name
+from groundspeed.machine import chosen_device, machine_name, measuring_device
 from groundspeed.operator import TIERS
 from groundspeed.project import Project, find_project
 from groundspeed.report.style import Style
@@ -73,6 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if not (args.schema or args.report or args.list):
+        measuring_device(args.device)
     with one_engine(engine) as found:
         return run_with(args, found)
 
@@ -97,7 +100,10 @@ def run_with(args: argparse.Namespace, find_engine: Callable[[], MeasurePairs]) 
             return _list(request)
         finished = run_gate(request, find_engine(), _progress)
     except NoCommit as error:
-        finished = Finished(could_not_measure(revisions, str(error)))
+        report = could_not_measure(revisions, str(error))
+        print(plain(f"groundspeed: {error}"), file=sys.stderr)
+        write_outputs(args, report)
+        return report.exit_status
     except UserError:
         raise
     except Exception as error:  # a fault of the gate's own must never read as a regression (status 1)
@@ -118,6 +124,11 @@ def now() -> str:
 def write_reports(args: argparse.Namespace, report: Report) -> None:
     """The table, and every output that was asked for. Raises UserError when one cannot be written, after the others."""
     print(terminal.render(report, Style.of()))
+    write_outputs(args, report)
+
+
+def write_outputs(args: argparse.Namespace, report: Report) -> None:
+    """What was asked for besides the table. Raises UserError when a file cannot be written, after the others."""
     if args.github:
         sys.stdout.write(ci.github(report))
     sys.stdout.flush()
@@ -187,6 +198,8 @@ def _list(request: Request) -> int:
         print(_columns(entry.operator, "broken", entry.reason))
     for remark in plan.remarks:
         print(plain(f"note: {remark}"))
+    if plan.unmatched and not plan.pairs:
+        print(plain(f"note: {unmatched(plan, request.scope.selection)}"))
     print(f"{len(plan.pairs)} implementations to measure, {plan.identical} cases identical in code")
     return 0 if plan.pairs or plan.vanished or plan.broken or plan.unmeasured else COULD_NOT_MEASURE
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import io
 import os
 import subprocess
@@ -36,15 +37,18 @@ class Trailer:
     text: str
 
 
-def resolve(project: Path, revision: str) -> str:
-    """The full hash of a commit. Raises NoCommit, saying how to fetch it when the clone is shallow."""
+def resolve(project: Path, revision: str, example: str = "groundspeed gate --base main") -> str:
+    """The full hash of a commit. Raises NoCommit with the nearest names, and how to fetch it where that may help.
+
+    ``example`` is what to type instead of an empty revision.
+    """
     if not revision.strip():
-        raise UserError("a revision is empty, expected a branch, tag or commit; type: groundspeed gate --base main")
+        raise UserError(f"a revision is empty, expected a branch, tag or commit; type: {example}")
     if revision.startswith("-"):
         raise UserError(f"{revision!r} is no revision")
     done = _git(project, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if done.returncode:
-        raise NoCommit(f"{revision}: no such commit in this clone{_shallow_hint(project)}")
+        raise NoCommit(f"{revision}: no such commit in this clone{_near(project, revision)}{_hint(project)}")
     return done.stdout.decode().strip()
 
 
@@ -52,7 +56,7 @@ def merge_base(project: Path, base: str, head: str) -> str:
     """The commit that head branched off base at: what base gained since is not head's doing."""
     done = _git(project, "merge-base", base, head)
     if done.returncode:
-        raise NoCommit(f"{base[:12]} and {head[:12]} have no common commit in this clone{_shallow_hint(project)}")
+        raise NoCommit(f"{base[:12]} and {head[:12]} have no common commit in this clone{_hint(project)}")
     return done.stdout.decode().strip()
 
 
@@ -122,11 +126,19 @@ def _fields(output: bytes) -> list[str]:
     return text.removesuffix("\0").split("\0") if text else []
 
 
-def _shallow_hint(project: Path) -> str:
+def _near(project: Path, revision: str) -> str:
+    """The branches and tags whose names are nearest, or ""."""
+    listed = _git(project, "for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes")
+    close = difflib.get_close_matches(revision, listed.stdout.decode(errors="replace").splitlines(), n=3)
+    return f": did you mean {' or '.join(map(repr, close))}?" if close else ""
+
+
+def _hint(project: Path) -> str:
+    """How to get a commit that is not here; "" where there is no remote to get it from."""
     done = _git(project, "rev-parse", "--is-shallow-repository")
     if done.stdout.strip() == b"true":
-        return ": it is shallow; type: git fetch --unshallow (in CI: fetch-depth: 0)"
-    return "; type: git fetch"
+        return "; the clone is shallow; type: git fetch --unshallow (in CI: fetch-depth: 0)"
+    return "; type: git fetch" if _git(project, "remote").stdout.strip() else ""
 
 
 def _checked(project: Path, *arguments: str) -> bytes:
@@ -143,4 +155,4 @@ def _git(project: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     try:
         return subprocess.run(command, cwd=project, env=environment, capture_output=True, check=False)
     except FileNotFoundError as error:
-        raise UserError("git is not installed, and the gate reads the change from it") from error
+        raise UserError("git is not installed, and commits are read with it") from error

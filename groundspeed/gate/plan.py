@@ -72,7 +72,13 @@ class Vanished:
 
 @dataclass(frozen=True)
 class Plan:
-    """``identical`` counts the cases left out because base and head run the same code on the same computation."""
+    """What is measured, and what is not.
+
+    identical
+        Counts the cases left out because base and head run the same code on the same computation.
+    unmatched
+        Touched operators of which the dtypes and shapes asked for let no case through, with the cases of the tier.
+    """
 
     pairs: tuple[PlannedPair, ...] = ()
     vanished: tuple[Vanished, ...] = ()
@@ -81,6 +87,7 @@ class Plan:
     touched: tuple[Touched, ...] = ()
     identical: int = 0
     remarks: tuple[str, ...] = ()
+    unmatched: tuple[tuple[str, tuple[Case, ...]], ...] = ()
 
     def of(self, operator: str) -> tuple[PlannedPair, ...]:
         return tuple(planned for planned in self.pairs if planned.operator == operator)
@@ -98,6 +105,7 @@ class Plan:
             self.touched + other.touched,
             self.identical + other.identical,
             self.remarks + other.remarks,
+            self.unmatched + other.unmatched,
         )
 
 
@@ -200,6 +208,9 @@ class _OperatorPlanner:
         except SpecError as error:
             return plan + Plan(broken=(Unmeasured(self.operator, "", "", str(error)),))
         plan += self._spec_change(spec)
+        selection = self.scope.selection
+        if (selection.dtypes or selection.shapes) and not selection.cases(spec):
+            return plan + Plan(unmatched=((self.operator, spec.tier_cases(selection.tier)),))
         for head, base in wanted:
             plan += self._pair(spec, head, base, reasons[head.name])
         return plan

@@ -115,7 +115,7 @@ def _accepted(request: Request, versions: Versions, config: Config) -> tuple[lis
 
 
 def _report(request: Request, plan: Plan, body: Assembled, evidence: Evidence, mixed: str) -> Report:
-    result, summary = result_of(body, plan, request.config.untouched == "pass")
+    result, summary = result_of(body, plan, request.config.untouched == "pass", request.scope.selection)
     if mixed:
         result, summary = "could not measure", f"results of two runners were mixed: {mixed}"
     runner = evidence.runner

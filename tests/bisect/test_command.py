@@ -220,7 +220,10 @@ def test_two_runners_mixed_are_status_2(repo, history, bisected, fake_engine):
     ("typed", "said"),
     [
         (("double/triton_row", "nowhere", "HEAD"), "no such commit"),
+        (("double/triton_row", "HEAD~1", "topik"), "did you mean 'topic'?"),
+        (("double/triton_row", "", "HEAD"), "type: groundspeed bisect double/triton_row GOOD BAD"),
         (("double/triton_row", "HEAD", "HEAD"), "one commit"),
+        (("double/triton_row", "HEAD~1", "HEAD", "--threshold", "900%"), "above 0 and up to 200%"),
         (("double", "HEAD~1", "HEAD"), "names no implementation"),
         (("double/triton_rows", "HEAD~1", "HEAD"), "did you mean 'triton_row'"),
         (("triple/triton_row", "HEAD~1", "HEAD"), "unknown operator 'triple'"),

@@ -26,6 +26,21 @@ def test_a_change_that_touches_nothing_passes_only_where_that_was_allowed(repo):
     assert result.status == 0 and "touches nothing" in result.report["summary"]
 
 
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (("--shape", "zz"), "no case of double in tier full matches --shape zz: there are N=64; N=4096"),
+        (("--dtype", "float16"), "matches --dtype float16: there are float32 N=64; float32 N=4096"),
+    ],
+)
+def test_a_pattern_that_no_touched_case_matches_is_named_with_what_there_is(repo, typed, said):
+    repo.edit(ROW, "COST = 500", "COST = 501")
+    result = repo.gate("--base", "HEAD", "--allow-untouched", *typed)
+    assert result.status == 2 and said in result.report["summary"]
+    listed = repo.gate("--base", "HEAD", "--list", *typed)
+    assert listed.status == 2 and said in listed.output
+
+
 @pytest.mark.parametrize("lost", [0, 3])
 def test_a_gpu_lost_half_way_is_no_pass(repo, fake_engine, lost):
     repo.edit(ROW, "COST = 500", "COST = 501")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from groundspeed import machine
+from groundspeed.cli import main
 from groundspeed.errors import UserError
 from groundspeed.gate import git
 from groundspeed.gate.git import WORKTREE, Change
@@ -72,6 +74,41 @@ def test_an_empty_revision_is_named_before_anything_else(repo, typed):
     with pytest.raises(UserError, match=r"^a revision is empty, expected a branch, tag or commit; type: \S") as error:
         repo.gate(*typed)
     assert not isinstance(error.value, git.NoCommit)
+
+
+def test_an_unknown_revision_is_one_line_with_the_nearest_names(repo, monkeypatch):
+    repo.git("tag", "v1.0")
+    monkeypatch.chdir(repo.root)
+    repo.capsys.readouterr()
+    for typed, said in (("mian", ": did you mean 'main'?"), ("v1.1", ": did you mean 'v1.0'?"), ("zzzz", "")):
+        assert main(["gate", "--base", typed, "--device", "cpu"]) == 2
+        printed = repo.capsys.readouterr()
+        assert not printed.out
+        assert printed.err == f"groundspeed: {typed}: no such commit in this clone{said}\n"
+
+
+def test_fetching_is_advised_only_where_there_is_a_remote(repo):
+    with pytest.raises(git.NoCommit) as error:
+        git.resolve(repo.root, "zzzz")
+    assert "fetch" not in str(error.value)
+    repo.git("remote", "add", "origin", "/nowhere")
+    with pytest.raises(git.NoCommit, match=r"type: git fetch$"):
+        git.resolve(repo.root, "zzzz")
+
+
+@pytest.mark.parametrize("command", [["gate", "--base", "HEAD"], ["bisect", "double/triton_row", "main", "HEAD"]])
+@pytest.mark.parametrize(
+    ("built", "why"), [(True, "no GPU is visible here"), (False, "the torch installed here was built without CUDA")]
+)
+def test_a_gpu_that_is_not_there_is_refused_at_once(repo, monkeypatch, command, built, why):
+    monkeypatch.setattr(machine, "visible_gpu_count", lambda: 0)
+    monkeypatch.setattr(machine, "torch_has_cuda", lambda: built)
+    repo.edit("impls/double/triton_row.py", "COST = 500", "COST = 501")
+    repo.capsys.readouterr()
+    assert main(["--project", str(repo.root), *command, "--device", "cuda"]) == 2
+    printed = repo.capsys.readouterr()
+    assert not printed.out and printed.err.startswith(f"groundspeed: --device cuda: {why}")
+    assert printed.err.count("\n") == 1
 
 
 def test_histories_without_a_common_commit_are_named(repo):
