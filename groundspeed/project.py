@@ -77,6 +77,11 @@ def command() -> str:
     return str(script.relative_to(Path.cwd())) if script.is_relative_to(Path.cwd()) else str(script)
 
 
+def shown(path: Path) -> str:
+    """A path as it is typed here: from the current folder where it lies below it."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+
+
 def near(word: str, known: Iterable[str]) -> str:
     """``: did you mean 'softmax'?``, or the names there are when none is near."""
     names = sorted(known)

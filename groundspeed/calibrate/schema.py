@@ -128,6 +128,11 @@ def read_calibration(path: Path) -> Calibration:
         raise UserError(f"{path}: no calibration: {error}; restore it from git, or delete it") from error
 
 
+def calibrated_machines(results: Path) -> tuple[str, ...]:
+    """The machines that a calibration is kept of."""
+    return tuple(sorted({path.parent.parent.name for path in results.glob(f"*/{FOLDER}/*{SUFFIX}")}))
+
+
 def newest(results: Path, machine: str) -> Path | None:
     """The file of the last calibration of a machine: run ids sort by time."""
     return max((results / machine / FOLDER).glob(f"*{SUFFIX}"), key=lambda path: path.name, default=None)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from groundspeed.errors import UserError
-from groundspeed.project import Project, find_project, near
+from groundspeed.project import Project, find_project, near, shown
 
 if TYPE_CHECKING:
     from groundspeed.calibrate.probes import Probe
@@ -27,12 +27,13 @@ if TYPE_CHECKING:
 
 PAGE = "docs/measuring.md"
 PAGE_MACHINE = "nvidia-h200"
+PROCESSES, BESIDE = 12, 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--processes", type=int, default=12, metavar="N", help="fresh processes (default: 12)")
+    parser.add_argument("--processes", type=int, metavar="N", help=f"fresh processes (default: {PROCESSES})")
     parser.add_argument(
-        "--beside", type=int, default=4, metavar="N", help="of which so many time by other methods too (default: 4)"
+        "--beside", type=int, metavar="N", help=f"of which so many time by other methods too (default: {BESIDE})"
     )
     parser.add_argument("--only", action="append", default=[], metavar="PROBE", help="narrow to this probe or pattern")
     parser.add_argument("--results", type=Path, metavar="DIR", help="where it is kept (default: results/)")
@@ -45,10 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     project = find_project(arguments.project)
     results = (arguments.results or project.results).resolve()
-    if arguments.check and not arguments.markdown:
-        raise UserError("--check goes with --markdown; type: groundspeed calibrate --markdown --check")
-    if arguments.machine and not arguments.stored:
-        raise UserError("--machine goes with --stored: what is measured is this machine")
+    _check_options(arguments)
     if arguments.markdown:
         return _markdown(project, results, check=arguments.check)
     if arguments.stored:
@@ -56,14 +54,40 @@ def run(arguments: argparse.Namespace) -> int:
     return _measure(arguments, project, results)
 
 
+def _check_options(arguments: argparse.Namespace) -> None:
+    """What would be ignored is refused."""
+    if arguments.check and not arguments.markdown:
+        raise UserError("--check goes with --markdown; type: groundspeed calibrate --markdown --check")
+    if arguments.machine and not arguments.stored:
+        raise UserError("--machine goes with --stored: what is measured is this machine")
+    if arguments.markdown and arguments.stored:
+        raise UserError("--markdown writes a page and --stored shows the newest: type one of them")
+    if not (arguments.markdown or arguments.stored):
+        return
+    which = "--markdown" if arguments.markdown else "--stored"
+    measuring = {
+        "--only": bool(arguments.only),
+        "--processes": arguments.processes is not None,
+        "--beside": arguments.beside is not None,
+    }
+    if given := [name for name, typed in measuring.items() if typed]:
+        raise UserError(
+            f"{' and '.join(given)}: for measuring, and {which} measures nothing; leave out one or the other"
+        )
+
+
 def _measure(arguments: argparse.Namespace, project: Project, results: Path) -> int:
     from groundspeed.calibrate.run import Request, Told, calibrate, keep
     from groundspeed.machine import chosen_device, machine_name
     from groundspeed.measure.claim import Patience
     from groundspeed.measure.lane import default_place, hold
+    from groundspeed.writable import check_writable
 
-    if arguments.processes < 1 or arguments.beside < 0:
+    processes = PROCESSES if arguments.processes is None else arguments.processes
+    beside = BESIDE if arguments.beside is None else arguments.beside
+    if processes < 1 or beside < 0:
         raise UserError("--processes: expected at least 1; --beside: expected at least 0")
+    check_writable(results)
     device = chosen_device()
     probes = _chosen(arguments.only, device)
     place = default_place(device)
@@ -72,8 +96,8 @@ def _measure(arguments: argparse.Namespace, project: Project, results: Path) -> 
         machine_name(device),
         device,
         probes,
-        arguments.processes,
-        arguments.beside,
+        processes,
+        beside,
         variables=place.variables,
     )
     told = Told(
@@ -85,7 +109,7 @@ def _measure(arguments: argparse.Namespace, project: Project, results: Path) -> 
     kept = keep(results, calibration)
     status = _show(calibration)
     for path in kept.values():
-        print(f"Kept     {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}")
+        print(f"Kept     {shown(path)}")
     return status
 
 
@@ -101,13 +125,15 @@ def _chosen(patterns: list[str], device: str) -> tuple[Probe, ...]:
 
 
 def _stored(results: Path, machine: str | None) -> Calibration:
-    from groundspeed.calibrate.schema import newest, read_calibration
+    from groundspeed.calibrate.schema import calibrated_machines, newest, read_calibration
     from groundspeed.machine import machine_name
 
     name = machine or machine_name()
     path = newest(results, name)
     if path is None:
-        raise UserError(f"no calibration of {name} under {results}; type: groundspeed calibrate")
+        there = ", ".join(calibrated_machines(results))
+        advice = f": there are those of {there}; pass --machine NAME" if there else "; type: groundspeed calibrate"
+        raise UserError(f"no calibration of {name} under {results}{advice}")
     return read_calibration(path)
 
 
@@ -135,11 +161,14 @@ def _markdown(project: Project, results: Path, check: bool) -> int:
     if after == before:
         print(f"{PAGE}: the calibration is up to date")
         return 0
+    folder = shown(results / PAGE_MACHINE)
+    if stored is None:
+        raise UserError(f"{PAGE} is left as it is: {folder} holds no calibration; pass --results DIR")
     if check:
         print(f"groundspeed: {PAGE}: the calibration is stale; type: groundspeed calibrate --markdown", file=sys.stderr)
         return 1
     path.write_text(after, encoding="utf-8")
-    print(f"{PAGE}: calibration written from results/{PAGE_MACHINE}")
+    print(f"{PAGE}: calibration written from {folder}")
     return 0
 
 

@@ -2,24 +2,26 @@
 
 groundspeed list            operators, and their implementations by back end
 groundspeed list softmax    one operator: its implementations and cases
+groundspeed list softmax/triton_row   one implementation, or a pattern of them
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import fnmatch
 import textwrap
 from collections import Counter
 from pathlib import Path
 
 from groundspeed.operator import Operator
-from groundspeed.project import find_project, parse_target
+from groundspeed.project import find_project, parse_target, shown
 from groundspeed.report.style import Style
 from groundspeed.tree import BACKENDS, SpecError, Tree
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("operator", nargs="?", metavar="OPERATOR", help="show this one in full")
+    parser.add_argument("operator", nargs="?", metavar="OPERATOR[/IMPL]", help="show this one in full")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -28,7 +30,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.operator is None:
         lines = _overview(tree, style)
     else:
-        lines = _one(tree, parse_target(arguments.operator, tree).operator, style)
+        target = parse_target(arguments.operator, tree)
+        if target.implementation is None:
+            lines = _one(tree, target.operator, style)
+        else:
+            lines = _some(tree, target.operator, target.implementation, style)
     print("\n".join(lines))
     return 0
 
@@ -66,6 +72,19 @@ def _one(tree: Tree, operator: str, style: Style) -> list[str]:
         lines.append("")
     lines += _cases(spec, style)
     return lines
+
+
+def _some(tree: Tree, operator: str, pattern: str, style: Style) -> list[str]:
+    """The implementations of an operator that a pattern matches: idea and files of each."""
+    lines: list[str] = []
+    for one in tree.implementations(operator):
+        if fnmatch.fnmatch(one.name, pattern):
+            lines.append(style.backend(f"{operator}/{one.name}", one.name))
+            idea = one.idea or "(its header names no idea)"
+            lines += textwrap.wrap(idea, style.width, initial_indent="  ", subsequent_indent="  ")
+            lines += [f"  {shown(file)}" for file in one.files]
+            lines.append("")
+    return [*lines, f"The operator and its cases: groundspeed list {operator}"]
 
 
 def _implementations(tree: Tree, operator: str, spec: Operator, style: Style) -> list[str]:

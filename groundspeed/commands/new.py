@@ -16,11 +16,12 @@ from pathlib import Path
 
 from groundspeed.errors import UserError
 from groundspeed.operator import is_name
-from groundspeed.project import command, find_project, near, parse_target
+from groundspeed.project import command, find_project, near, parse_target, shown
 from groundspeed.scaffold.implementation import SUFFIXES, implementation_text
 from groundspeed.scaffold.operator import operator_files
 from groundspeed.tree import Tree
 
+RESERVED = {"calibrate": "noise floors of groundspeed calibrate are filed under it"}
 _LONGEST_NAME = 60
 _NAME_RULE = "lower-case letters, digits and single underscores, a letter first"
 
@@ -35,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     begin = _operator if arguments.what == "operator" else _implementation
     target, files = begin(tree, arguments.name)
     _write(files)
-    print("\n".join(f"wrote {_shown(path)}" for path in files))
+    print("\n".join(f"wrote {shown(path)}" for path in files))
     print(f"next: fill in what is marked there, and type: {command()} check {target}")
     return 0
 
@@ -43,6 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _operator(tree: Tree, name: str) -> tuple[str, dict[Path, str]]:
     if not _usable(name) or keyword.iskeyword(name):
         raise UserError(f"{name!r} cannot name an operator: expected {_NAME_RULE}, as in layer_norm")
+    if name in RESERVED:
+        raise UserError(f"{name!r} cannot name an operator: {RESERVED[name]}; choose another name")
     return name, {tree.root / name / file: text for file, text in operator_files(name).items()}
 
 
@@ -81,12 +84,8 @@ def _write(files: Mapping[Path, str]) -> None:
     for path in files:
         if path.exists():
             hint = f"; for another implementation type: {command()} new implementation {path.parent.name}/BACKEND_IDEA"
-            raise UserError(f"{_shown(path)} exists and is not written over{hint}")
+            raise UserError(f"{shown(path)} exists and is not written over{hint}")
     for path, text in files.items():
         path.parent.mkdir(exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
-
-
-def _shown(path: Path) -> str:
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from groundspeed.errors import UserError
-from groundspeed.project import Project, find_project, near
+from groundspeed.project import Project, find_project, near, shown
 from groundspeed.records import QUANTITIES
 
 if TYPE_CHECKING:
@@ -142,9 +142,13 @@ def _readme(project: Project, results: Path, check: bool) -> int:
     if after == before:
         print("README.md: the speed table is up to date")
         return 0
+    folder = shown(results / README_MACHINE)
+    if not records:
+        tiers = " or ".join(README_TIERS)
+        raise UserError(f"README.md is left as it is: {folder} holds no run of tier {tiers}; pass --results DIR")
     if check:
         print("groundspeed: README.md: the speed table is stale; type: groundspeed table --readme", file=sys.stderr)
         return 1
     path.write_text(after, encoding="utf-8")
-    print(f"README.md: speed table written from results/{README_MACHINE}")
+    print(f"README.md: speed table written from {folder}")
     return 0

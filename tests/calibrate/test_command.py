@@ -87,6 +87,20 @@ def test_the_page_is_written_and_checked(calibrated):
     assert groundspeed("calibrate", "--markdown", "--check", cwd=root).returncode == 0
 
 
+def test_a_page_is_left_as_it_is_where_no_calibration_is_found(tmp_path):
+    root = toy_project.make(tmp_path / "p", double={})
+    page, empty = root / "docs" / "measuring.md", tmp_path / "empty"
+    page.parent.mkdir(exist_ok=True)
+    before = f"before\n{BEGIN}\n1.42\n{END}\nafter\n"
+    page.write_text(before)
+    done = groundspeed("calibrate", "--markdown", "--results", str(empty), cwd=root)
+    assert done.returncode == 2 and page.read_text() == before and not done.stdout
+    assert f"{empty}/nvidia-h200 holds no calibration" in done.stderr and len(done.stderr.splitlines()) == 1
+    write_calibration(empty / "nvidia-h200" / "calibration" / "a.json.gz", calibration())
+    done = groundspeed("calibrate", "--markdown", "--results", str(empty), cwd=root)
+    assert done.returncode == 0 and f"written from {empty}/nvidia-h200" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -95,6 +109,10 @@ def test_the_page_is_written_and_checked(calibrated):
         (["--check"], "--check goes with --markdown"),
         (["--machine", "x"], "--machine goes with --stored"),
         (["--stored", "--machine", "nvidia-none"], "no calibration of nvidia-none"),
+        (["--stored", "--machine", "nvidia-none"], "there are those of cpu-"),
+        (["--stored", "--only", "relu_64KiB"], "--only: for measuring, and --stored measures nothing"),
+        (["--markdown", "--processes", "3"], "--processes: for measuring, and --markdown measures nothing"),
+        (["--markdown", "--stored"], "type one of them"),
     ],
 )
 def test_wrong_use_is_one_line(calibrated, arguments, said):

@@ -39,6 +39,14 @@ def one_line(done, status=2):
         (["run", "--resume", "nothing"], ["no run 'nothing'"]),
         (["run", "--resume", "x" * 400], ["no run 'xxx"]),
         (["run", "--results", "asv.conf.json"], ["asv.conf.json is a file", "--results DIR"]),
+        (["run", "--results", "/proc/x"], ["/proc/x", "cannot be written to", "--results DIR"]),
+        (["calibrate", "--results", "/proc/x"], ["/proc/x", "cannot be written to"]),
+        (["profile", "double/torch_add", "--results", "/proc/x"], ["/proc/x", "cannot be written to"]),
+        (
+            ["run", "--only", "double", "--dtype", "float16"],
+            ["tier small has no float16 case of double", "small: float32; core: float32, float16", "add --tier core"],
+        ),
+        (["run", "--dtype", "int32"], ["tier small has no int32 case of double, twice; there are small: float32"]),
         (["run", "--wrong"], ["--wrong"]),
         (["check", "double/cuda_*"], ["double: no implementation matches 'cuda_*'"]),
         (["table"], ["no records", "groundspeed run"]),
@@ -61,6 +69,12 @@ def test_the_project_is_found_from_a_folder_inside_it(project):
     done = groundspeed("list", cwd=project / "impls" / "double")
     assert done.returncode == 0 and "double" in done.stdout and "2 operators, 3 implementations" in done.stdout
     assert groundspeed("--project", str(project), "list", cwd="/").stdout == done.stdout
+
+
+def test_list_shows_one_implementation_alone(project):
+    shown = groundspeed("list", "double/torch_add", cwd=project).stdout
+    assert "double/torch_add" in shown and "impls/double/torch_add.py" in shown and "list double" in shown
+    assert "torch_eager" not in shown and "bench cases" not in shown
 
 
 def test_list_shows_one_operator_in_full(project):

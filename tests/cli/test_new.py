@@ -86,6 +86,7 @@ def test_what_cannot_run_here_is_pointed_at_all_the_same(project):
         (("operator", "double"), ("double/spec.py exists", "not written over", "new implementation double/")),
         (("operator", "Bad-Name"), ("'Bad-Name' cannot name an operator", "lower-case letters")),
         (("operator", "a/b"), ("'a/b' cannot name an operator",)),
+        (("operator", "calibrate"), ("'calibrate' cannot name an operator", "noise floors")),
         (("operator", "class"), ("'class' cannot name an operator",)),
         (("operator", "x" * 400), ("cannot name an operator",)),
         (("implementation", "double"), ("OPERATOR/BACKEND_IDEA", "double/triton_idea")),

@@ -41,6 +41,16 @@ def test_writing_checking_and_noticing_that_it_is_stale(stored):
     assert groundspeed("table", "--readme", "--check", cwd=stored).returncode == 1
 
 
+def test_the_table_is_left_as_it_is_where_there_is_no_run(stored, tmp_path):
+    empty = tmp_path / "empty"
+    before = (stored / "README.md").read_text()
+    done = groundspeed("table", "--readme", "--results", str(empty), cwd=stored)
+    assert done.returncode == 2 and not done.stdout and (stored / "README.md").read_text() == before
+    assert f"{empty}/nvidia-h200 holds no run of tier core or full" in done.stderr
+    done = groundspeed("table", "--readme", "--results", str(stored / "results"), cwd=tmp_path / "p" / "impls")
+    assert f"written from {stored}/results/nvidia-h200" in done.stdout
+
+
 def test_a_row_a_case_and_the_fastest_of_each_back_end(stored):
     groundspeed("table", "--readme", cwd=stored)
     row = next(line for line in (stored / "README.md").read_text().splitlines() if "M=8192" in line)
