@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import ipaddress
+import socket
 import sys
 from pathlib import Path
+from typing import Any
 
 from dashboard.where import checkout, results_folder
 from groundspeed.errors import UserError
@@ -19,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Browse results: speedups, histories, rooflines, regressions."
     parser.add_argument("--results", type=Path, metavar="DIR", help="where results are (default: results/)")
     parser.add_argument("--host", default="127.0.0.1", help="address to bind (default: 127.0.0.1, this machine only)")
-    parser.add_argument("--port", type=int, default=8050, help="port to bind (default: 8050)")
+    parser.add_argument("--port", type=int, default=8050, help="port to bind (default: 8050); 0 takes a free one")
     parser.add_argument(
         "--base-path", default="/", help="path below which a reverse proxy hands requests on (default: /)"
     )
@@ -33,6 +36,7 @@ def run(args: argparse.Namespace) -> int:
     from dashboard.store import open_store
 
     base = base_path(args.base_path)
+    check_address(args.host, args.port)
     results = results_folder(args)
     warning = exposure(args.host)
     if warning:
@@ -41,11 +45,11 @@ def run(args: argparse.Namespace) -> int:
     try:
         server = create_server(app.server, host=args.host, port=args.port, threads=THREADS, ident="groundspeed")
     except OSError as error:
-        raise UserError(
-            f"cannot listen on {args.host}:{args.port}: {error.strerror}; try --port {args.port + 1}"
-        ) from error
+        other = "--host" if error.errno == errno.EADDRNOTAVAIL else "--port"
+        reason = f"cannot listen on {args.host}:{args.port}: {error.strerror}"
+        raise UserError(f"{reason}; pass another {other}{' (0 takes a free one)' * (other == '--port')}") from error
     print(
-        f"groundspeed dash: {address(args.host, args.port, base)}  (results: {results}; Ctrl-C ends it)",
+        f"groundspeed dash: {address(args.host, port_of(server), base)}  (results: {results}; Ctrl-C ends it)",
         flush=True,
     )
     try:
@@ -61,6 +65,26 @@ def base_path(text: str) -> str:
     if any(character in inner for character in "?#\\ %<>\"'") or ".." in inner.split("/"):
         raise UserError(f"--base-path {text!r}: expected a plain path such as /bench/")
     return f"/{inner}/" if inner else "/"
+
+
+def check_address(host: str, port: int) -> None:
+    """Raises UserError for a port that is none and a host that no address is known of."""
+    if not 0 <= port <= 65535:
+        raise UserError(f"--port {port}: expected 0 to 65535")
+    if not host:
+        raise UserError("--host '': expected a name or an address, such as 127.0.0.1")
+    try:
+        socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise UserError(f"--host {host}: no such host ({error.strerror})") from error
+    except UnicodeError as error:
+        raise UserError(f"--host {host}: no name of a host") from error
+
+
+def port_of(server: Any) -> int:
+    """The port a waitress server listens on; the first one's where the host has several addresses."""
+    listening = getattr(server, "effective_listen", None)
+    return int(listening[0][1] if listening else server.effective_port)
 
 
 def exposure(host: str) -> str:

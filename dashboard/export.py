@@ -43,7 +43,6 @@ def write_export(frames: Frames, path: Path, repository: Path) -> int:
     """Write the file whole or not at all; the number of views in it. Raises OSError as it comes."""
     views = list(_views(frames))
     document = _document(frames, views, repository)
-    path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:

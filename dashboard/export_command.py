@@ -25,6 +25,8 @@ def run(args: argparse.Namespace) -> int:
     results = results_folder(args)
     if args.file.is_dir():
         raise UserError(f"{args.file} is a folder: name the file to write, such as {args.file / 'dashboard.html'}")
+    if not args.file.parent.is_dir():
+        raise UserError(f"cannot write {args.file}: there is no folder {args.file.parent}")
     frames = Frames(open_store(results).snapshot)
     if frames.snapshot.measurements.is_empty():
         raise UserError(f"no results could be read in {results}: measure something first")
