@@ -52,6 +52,7 @@ def make_app(store: Store, base: str = "/", repository: Path | None = None) -> d
     Compress(app.server)
     _serve_extras(app.server, library, base)
     _protect(app)
+    _mark_unknown(app.server, base)
     return app
 
 
@@ -169,6 +170,18 @@ def _serve_extras(server: flask.Flask, library: Library, base: str) -> None:
     def plotly() -> flask.Response:
         # the same plotly.js cut to cartesian charts: a third of the bytes to send and to parse
         return flask.send_file(ASSETS / PLOTLY, mimetype="text/javascript", max_age=86400)
+
+
+def _mark_unknown(server: flask.Flask, base: str) -> None:
+    """Dash answers every path below the base with its page; one that names no page is 404, and the page says so."""
+    any_path = f"{base}<path:path>"
+
+    @server.after_request
+    def status(answer: flask.Response) -> flask.Response:
+        rule = flask.request.url_rule
+        if rule is not None and rule.rule == any_path and parse_state(flask.request.path, "", base).page not in PAGES:
+            answer.status_code = 404
+        return answer
 
 
 def _json(value: dict[str, Any]) -> flask.Response:

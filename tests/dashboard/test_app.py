@@ -230,3 +230,14 @@ def test_claims_stand_beside_what_was_measured(store: Store, tmp_path: Path) -> 
     assert "15 cases" in text
     ledger.write_text("[[claim]\n")
     assert "cannot be used" in shown(store, "claims", tmp_path)
+
+
+@pytest.mark.parametrize("base", ["/", "/bench/"])
+def test_a_page_that_is_none_is_404(results: Path, base: str) -> None:
+    client = make_app(open_store(results), base).server.test_client()
+    nowhere = client.get(f"{base}nope")
+    assert nowhere.status_code == 404
+    assert "react-entry-point" in nowhere.get_data(as_text=True)
+    assert {page: client.get(f"{base}{page}").status_code for page in PAGES} == dict.fromkeys(PAGES, 200)
+    assert client.get(f"{base}operator/?operator=softmax").status_code == 200
+    assert client.get(f"{base}_dash-layout").status_code == 200
