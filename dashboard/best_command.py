@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from dashboard.where import known, results_folder
+from dashboard.columns import INDENT, WIDTH, aligned, total, widths, wrapped
+from dashboard.where import known, results_folder, tell_problems
 from groundspeed.errors import UserError
 
 
@@ -29,6 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     from dashboard.view import device_label, machine_details, machine_names, metric_on
 
     frames = Frames(open_store(results_folder(arguments)).snapshot)
+    tell_problems(frames.snapshot)
     machine = known("machine", arguments.machine, machine_names(frames))
     details = machine_details(frames, machine)
     metric = metric_on(details, known("metric", arguments.metric, tuple(METRICS)))
@@ -39,8 +41,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise UserError(f"{operator}: no case on {machine} has a value of {metric.name}")
     device = device_label(details)
     if arguments.json is None or str(arguments.json) != "-":
-        print(f"{operator} on {machine} ({device}), by {metric.label}")
-        print("\n".join(_lines(rows, metric.unit)))
+        print(
+            "\n".join([*wrapped(f"{operator} on {machine} ({device}), by {metric.label}"), *_lines(rows, metric.unit)])
+        )
     if arguments.json is not None:
         _write(arguments.json, dispatch_table(operator, machine, device, metric.name, metric.unit, rows))
     return 0
@@ -80,14 +83,20 @@ def dispatch_table(
 def _lines(rows: list[dict[str, Any]], unit: str) -> list[str]:
     from dashboard.components.numbers import percent, quantity
 
-    cells = [("dtype", "shape", "fastest", "", "next", "ahead by", "")]
+    cells: list[tuple[str, ...]] = [("dtype", "shape", "fastest", "", "next", "ahead by")]
     for row in rows:
-        ahead = percent(row["margin"] - 1) if row["margin"] else ""
-        tie = "tie: intervals touch" if row["tie"] else ""
+        ahead = "tie" if row["tie"] else percent(row["margin"] - 1) if row["margin"] else ""
         value = quantity(row["value"], unit)
-        cells.append((row["dtype"], row["shape"], row["implementation"], value, row["second"] or "", ahead, tie))
-    widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
-    return ["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in cells]
+        cells.append((row["dtype"], row["shape"], row["implementation"], value, row["second"] or "", ahead))
+    lines = aligned(cells) if total(widths(cells)) <= WIDTH else _in_two_lines(cells)
+    return [*lines, *(["tie: the 99 % intervals of the two touch"] if any(row["tie"] for row in rows) else [])]
+
+
+def _in_two_lines(cells: list[tuple[str, ...]]) -> list[str]:
+    """A case in a line of its own above what won there: a shape is worth more whole than in line."""
+    cases = aligned([row[:2] for row in cells], (1,))
+    winners = aligned([(INDENT + row[2], *row[3:]) for row in cells], (0, 2))
+    return [line for pair in zip(cases, winners, strict=True) for line in pair]
 
 
 def _write(path: Path, table: dict[str, Any]) -> None:

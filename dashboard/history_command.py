@@ -10,12 +10,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dashboard.where import checkout, known, results_folder
+from dashboard.columns import INDENT, aligned, wrapped
+from dashboard.where import checkout, known, results_folder, tell_problems
+from groundspeed.errors import UserError
 from groundspeed.revisions import since as commits_since
 
 if TYPE_CHECKING:
     from dashboard.frames import Frames
     from dashboard.regressions import Group
+    from dashboard.store import Metric
 
 FORMATS = ("text", "md", "json")
 VERSION = 1
@@ -31,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("operator", nargs="?", metavar="OPERATOR", help="of this operator (default: all)")
     parser.add_argument("--since", metavar="REV", help="only changes that lie in commits after this revision")
     parser.add_argument("--machine", metavar="NAME", help="on this machine (default: the GPU measured last)")
-    parser.add_argument("--metric", default="device_cold", help="of this metric (default: device_cold)")
+    parser.add_argument("--metric", help="of this metric (default: device_cold, else the first with values)")
     parser.add_argument("--worse", action="store_true", help="leave improvements out")
     parser.add_argument("--results", type=Path, metavar="DIR", help="where results are (default: results/)")
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
@@ -41,15 +44,16 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the changes. Raises UserError for names that neither the results nor git know."""
     from dashboard.frames import Frames
     from dashboard.regressions import find_changes, grouped, known_environments
-    from dashboard.store import METRICS, open_store
+    from dashboard.store import open_store
     from dashboard.view import device_label, machine_details, machine_names, metric_on
 
     results = results_folder(arguments)
     frames = Frames(open_store(results).snapshot)
+    tell_problems(frames.snapshot)
     machine = known("machine", arguments.machine, machine_names(frames))
     details = machine_details(frames, machine)
-    metric = metric_on(details, known("metric", arguments.metric, tuple(METRICS)))
     project = _project(frames, machine)
+    metric = metric_on(details, _metric(frames, machine, project, arguments.metric).name)
     if arguments.operator:
         known("operator", arguments.operator, frames.choices(machine, project, "operator"))
     rows = frames.of(machine, project)
@@ -61,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.worse:
         groups = [group for group in groups if group.worse > 0]
     commits = len(frames.commits(machine, project))
-    head = f"{metric.label} on {machine} ({device_label(details)}), {commits} commits"
+    head = f"{metric.label} on {machine} ({device_label(details)}), {commits} commit{'s' * (commits != 1)}"
     sys.stdout.write(_WRITERS[arguments.format](head, machine, metric.name, groups))
     return 0
 
@@ -72,6 +76,28 @@ def _project(frames: Frames, machine: str) -> str:
     runs = frames.snapshot.runs.filter(pl.col("machine") == machine)
     projects = runs.get_column("project").cast(pl.String).unique().to_list()
     return "groundspeed" if "groundspeed" in projects else sorted(projects)[0]
+
+
+def _metric(frames: Frames, machine: str, project: str, asked: str | None) -> Metric:
+    """The metric asked for, else the usual one, else the first that has values, which is told on standard error.
+
+    Raises UserError for a metric that is none, and for one without values.
+    """
+    import polars as pl
+
+    from dashboard.store import METRICS
+    from dashboard.view import DEFAULT_METRIC
+
+    name = known("metric", asked or DEFAULT_METRIC, tuple(METRICS))
+    counts = frames.of(machine, project).select(pl.col(tuple(METRICS)).count()).collect().row(0, named=True)
+    if counts[name]:
+        return METRICS[name]
+    having = [other for other, count in counts.items() if count]
+    if asked or not having:
+        raise UserError(f"no value of {name} on {machine}; metrics with values: {', '.join(having) or 'none'}")
+    others = f"; --metric takes {', '.join(having[1:])} too" if having[1:] else ""
+    print(f"groundspeed: no value of {name} on {machine}: {having[0]} is shown{others}", file=sys.stderr)
+    return METRICS[having[0]]
 
 
 def _cells(groups: Sequence[Group]) -> list[tuple[str, ...]]:
@@ -102,11 +128,13 @@ def _cells(groups: Sequence[Group]) -> list[tuple[str, ...]]:
 
 def _text(head: str, machine: str, metric: str, groups: Sequence[Group]) -> str:
     if not groups:
-        return f"{head}\nno changes of level\n"
+        return "\n".join([*wrapped(head), "no changes of level", ""])
     cells = _cells(groups)
-    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
-    lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells]
-    return "\n".join([head, *lines]) + "\n"
+    which, *names = aligned([row[:4] for row in cells], (0, 1))
+    lines = [*wrapped(head), which]
+    for name, (*_, before, after, between, kind) in zip(names, cells[1:], strict=True):
+        lines += [name, *wrapped(f"{before} → {after}, between {between}: {kind}", INDENT)]
+    return "\n".join(lines) + "\n"
 
 
 def _markdown(head: str, machine: str, metric: str, groups: Sequence[Group]) -> str:

@@ -7,7 +7,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dashboard.where import results_folder
+from dashboard.where import results_folder, tell_problems
 from groundspeed.errors import UserError
 
 FINE, FAULTY = 0, 1
@@ -36,13 +36,20 @@ def run(arguments: argparse.Namespace) -> int:
         raise UserError(f"{wrong} goes with prune alone; type: groundspeed store prune --help")
     if arguments.action == "prune" and len(given) != 1:
         raise UserError("prune needs --before DATE or --keep N, one of the two")
-    return _ACTIONS[arguments.action](arguments, results_folder(arguments))
+    results = results_folder(arguments)
+    if any(results.glob("records/*/*.jsonl.gz")):
+        raise UserError(
+            f"{results} is one machine's folder: pass the one above it, --results {results.resolve().parent}"
+        )
+    return _ACTIONS[arguments.action](arguments, results)
 
 
 def _verify(arguments: argparse.Namespace, results: Path) -> int:
     from dashboard.upkeep import examine
 
     count, faults = examine(results, datetime.now(UTC))
+    if not count and not faults:
+        raise UserError(f"no records under {results}: measure something first (groundspeed run), or pass --results DIR")
     for fault in faults:
         print(f"{fault.file}: {fault.what}{'' if fault.counts else ' (not counted)'}")
     bad = sum(not fault.counts for fault in faults)
@@ -60,8 +67,7 @@ def _compact(arguments: argparse.Namespace, results: Path) -> int:
     shown, now = store.snapshot, cache_size(results)
     rows, files = shown.measurements.height, shown.runs.height
     print(f"{rows} rows of {files} files read in {seconds:.1f} s; the cache had {_size(was)}, now {_size(now)}")
-    for file, reason in shown.problems.iter_rows():
-        print(f"groundspeed: {file}: {reason}", file=sys.stderr)
+    tell_problems(shown)
     return FINE
 
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from groundspeed.errors import UserError
 from groundspeed.project import find_project
+
+if TYPE_CHECKING:
+    from dashboard.store import Snapshot
 
 
 def results_folder(arguments: argparse.Namespace) -> Path:
@@ -30,6 +35,12 @@ def checkout(arguments: argparse.Namespace, results: Path) -> Path:
     if project is None and arguments.results is not None:
         return results.resolve().parent
     return find_project(project).root
+
+
+def tell_problems(snapshot: Snapshot) -> None:
+    """A line on standard error for each file of the results that could not be read, or was passed over."""
+    for file, reason in snapshot.problems.iter_rows():
+        print(f"groundspeed: {file}: {reason}", file=sys.stderr)
 
 
 def known(what: str, asked: str | None, names: Sequence[str]) -> str:

@@ -60,3 +60,14 @@ def test_the_batch_is_the_dimension_that_items_follow() -> None:
 def test_no_batch_where_other_dimensions_grow_along() -> None:
     assert growing_batch(rows(*({"M": n, "N": n} for n in (1, 2, 4)), items="M")) == ("", "", [])
     assert growing_batch([]) == ("", "", [])
+
+
+def test_a_table_fits_80_columns_and_keeps_its_shapes() -> None:
+    case = {"dtype": "bfloat16", "implementation": "cuda_of_a_long_name", "second": "triton_of_a_long_name"}
+    shape = "B=4,H=32,S=4096,D=128,W=1024,causal=1"
+    numbers = {"value": 1.5e-5, "margin": 1.05}
+    lines = best_command._lines([{**case, **numbers, "shape": shape, "tie": tie} for tie in (False, True)], "s")
+    assert max(map(len, lines)) <= 80
+    assert sum(shape in line for line in lines) == 2
+    assert [line.split()[-1] for line in lines if line.startswith("    cuda")] == ["%", "tie"]
+    assert lines[-1] == "tie: the 99 % intervals of the two touch"

@@ -96,3 +96,64 @@ def test_results_without_a_second_level(tmp_path: Path, capsys: pytest.CaptureFi
     shutil.rmtree(folder / "synthetic-gpu")
     with pytest.raises(UserError, match="expected one of cpu-synthetic"):
         history("--results", str(folder), "--machine", "synthetic-gpu")
+
+
+LONG = "benchmarks_for_resample_and_more_than_that.TimeSuite.time_resample_of_a_long_series"
+
+
+def foreign(results: Path) -> Path:
+    """An asv project's results: a long name, ten commits at one level and ten at half more."""
+    folder = results / "box"
+    folder.mkdir(parents=True)
+    (results / "benchmarks.json").write_text(json.dumps({LONG: {"unit": "seconds", "type": "time"}, "version": 2}))
+    (folder / "machine.json").write_text(json.dumps({"machine": "box", "cpu": "a CPU", "version": 1}))
+    for number in range(20):
+        commit = f"{number:08x}" * 5
+        document = {
+            "commit_hash": commit,
+            "env_name": "virtualenv-py3.12-with-a-long-name-of-packages",
+            "date": 1700000000000 + 86400000 * number,
+            "params": {"machine": "box"},
+            "python": "3.12",
+            "result_columns": ["result"],
+            "results": {LONG: [[(1.0 if number < 10 else 1.5) + 0.001 * (number % 3)]]},
+            "version": 2,
+        }
+        (folder / f"{commit[:8]}-env.json").write_text(json.dumps(document))
+    return results
+
+
+def test_text_fits_80_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert history("--results", str(foreign(tmp_path / "results")), "--metric", "value") == 0
+    lines = capsys.readouterr().out.splitlines()
+    (entry,) = [line for line in lines if line.startswith("benchmarks_for")]
+    assert max(map(len, lines)) <= 80
+    assert "…" in entry and "worse" in entry
+    assert any("1.00 s → 1.50 s, between" in line for line in lines)
+
+
+def test_without_the_usual_metric_the_first_with_values_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = foreign(tmp_path / "results")
+    assert history("--results", str(results), "--format", "json") == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["metric"] == "value" and json.loads(told.out)["changes"]
+    assert told.err.startswith("groundspeed: no value of device_cold on box: value is shown")
+    with pytest.raises(UserError, match="no value of device_hot on box; metrics with values: value"):
+        history("--results", str(results), "--metric", "device_hot")
+
+
+def test_since_outside_a_checkout_says_so(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="is no git checkout"):
+        since(tmp_path, "HEAD~2")
+
+
+def test_damaged_records_are_named(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "results"
+    shutil.copytree(results, folder, ignore=shutil.ignore_patterns(".cache"))
+    record = next((folder / "synthetic-gpu" / "records").glob("*/softmax.jsonl.gz"))
+    record.write_bytes(record.read_bytes()[:500])
+    assert history("--results", str(folder)) == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"groundspeed: {record.relative_to(folder)}: ")
