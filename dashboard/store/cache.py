@@ -3,13 +3,15 @@
     results/.cache/store-<version>/index
     results/.cache/store-<version>/<chunk>.measurements.arrow, <chunk>.runs.arrow, <chunk>.newest.arrow
 
-The version covers the schema and polars. Where the results folder cannot be written, a temporary folder serves for the
-life of the process.
+The version covers the schema and polars. Writing a cache deletes those of older schemas. Where the results folder
+cannot be written, a temporary folder serves for the life of the process.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import tempfile
 import time
 from pathlib import Path
@@ -24,6 +26,7 @@ from dashboard.store.files import Stamp
 from dashboard.store.schema import SCHEMA_VERSION
 
 INDEX = "index"  # JSON, but not by name: asv takes every *.json below results/ for a result file
+_VERSION = re.compile(r"store-(\d+)-.+")
 _SPARED_S = 3600.0  # a chunk file nobody knows is deleted when it is older
 
 
@@ -73,6 +76,16 @@ class Cache:
         temporary.write_bytes(msgspec.json.encode(index))
         os.replace(temporary, self.folder / INDEX)
         chunks.remove_others(self.folder, {entry.chunk for entry in index.files.values()}, time.time() - _SPARED_S)
+        if self._temporary is None:
+            _remove_older(self.folder.parent)
+
+
+def _remove_older(caches: Path) -> None:
+    """Delete the caches of older schemas. Those of later ones, and of another polars, may be in use beside this one."""
+    for folder in caches.iterdir():
+        version = _VERSION.fullmatch(folder.name)
+        if version and int(version[1]) < SCHEMA_VERSION and folder.is_dir() and not folder.is_symlink():
+            shutil.rmtree(folder, ignore_errors=True)  # one that cannot be deleted costs its bytes, and no result
 
 
 def _folder(results: Path) -> tuple[Path, tempfile.TemporaryDirectory[str] | None]:

@@ -17,7 +17,7 @@ import pytest
 from dashboard.store import Store, open_store, pool
 from dashboard.store.cache import INDEX
 from dashboard.store.files import Stamp
-from dashboard.store.schema import MACHINES, MEASUREMENTS, PROBLEMS, RUNS
+from dashboard.store.schema import MACHINES, MEASUREMENTS, PROBLEMS, RUNS, SCHEMA_VERSION
 from tests.store import make
 
 
@@ -312,3 +312,13 @@ def test_the_store_never_imports_torch_or_dash() -> None:
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_caches_of_older_schemas_go_when_one_is_written(tmp_path: Path) -> None:
+    kept = [f"store-{SCHEMA_VERSION + 1}-1.0.0", f"store-{SCHEMA_VERSION}-0.0.1", "store-x-1.0.0", "store-1", "notes"]
+    for name in ("store-1-0.0.0", f"store-{SCHEMA_VERSION - 1}-1.0.0", *kept):
+        (tmp_path / ".cache" / name).mkdir(parents=True)
+    _run(tmp_path, 1)
+    open_store(tmp_path)
+    left = {path.name for path in (tmp_path / ".cache").iterdir()}
+    assert left == {*kept, ".gitignore", f"store-{SCHEMA_VERSION}-{pl.__version__}"}
