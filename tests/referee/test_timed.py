@@ -46,7 +46,8 @@ def no_second_look(monkeypatch):
 def test_who_stops_working_after_some_calls_is_judged_again():
     found = row("torch_tires")
     assert (found.status, found.failure) == ("failed", "incorrect")
-    assert found.reason.startswith("right before it was timed, wrong since: tolerance")
+    # At which of the second look's calls it is tired depends on how many rounds there was time for.
+    assert found.reason.startswith("right before it was timed, wrong since: ") and "tolerance: max" in found.reason
 
 
 def test_who_stops_working_passes_when_nobody_looks_again(no_second_look):
