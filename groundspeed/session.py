@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import secrets
 import shlex
 from collections.abc import Callable
@@ -38,6 +39,7 @@ class Run:
 
     ``first_call`` names the implementations whose first calls are measured in fresh processes, cold and warm.
     ``matrix`` is what asv's matrix asked for: runs with different ones are of different series.
+    ``go_on`` is the command that goes on with it; empty where none was typed that could.
     """
 
     root: Path
@@ -51,6 +53,7 @@ class Run:
     seed: int = 0
     first_call: tuple[Wanted, ...] = ()
     matrix: str = ""
+    go_on: str = ""
 
     def record_path(self, operator: str) -> Path:
         return record_path(self.results, self.machine, self.run_id, operator)
@@ -136,15 +139,19 @@ def measure_operator(
     chosen = [one for one in run.tree.implementations(operator) if run.selection.includes(one)]
     if not chosen:
         raise UserError(f"{operator}: none of its implementations is selected; type: groundspeed list {operator}")
+    cases = run.selection.cases(spec)
+    if not cases:
+        raise UserError(f"{operator}: none of its cases is selected; type: groundspeed list {operator}")
     with contextlib.ExitStack() as held:
         if lane is None:
             lane = held.enter_context(open_lane(default_place(run.device), UNATTENDED, say, nursery=False))
-        record = _swept(run, operator, chosen, run.selection.cases(spec), progress, lane, say)
+        record = _swept(run, operator, chosen, cases, progress, lane, say)
     try:
         write_record(path, record)
     except OSError as error:
-        go_on = f"make room and type: groundspeed run --resume {run.run_id}"
-        raise UserError(f"{operator}: {path} cannot be written: {error.strerror}; {go_on}") from error
+        first = "make room and" if error.errno == errno.ENOSPC else "mend that and"
+        go_on = f"; {first} type: {run.go_on}" if run.go_on else ""
+        raise UserError(f"{operator}: {path} cannot be written: {error.strerror}{go_on}") from error
     return path
 
 

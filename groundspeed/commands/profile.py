@@ -54,9 +54,11 @@ def run(arguments: argparse.Namespace) -> int:
     from groundspeed.profiling.position import stored
     from groundspeed.profiling.protocol import Ask
     from groundspeed.report.style import Style
+    from groundspeed.writable import check_writable
 
     project = find_project(arguments.project)
     results = (arguments.results or project.results).resolve()
+    check_writable(results)
     tree = project.tree()
     one = _one(arguments.target, tree)
     device = chosen_device()

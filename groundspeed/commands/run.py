@@ -2,7 +2,7 @@
 
   groundspeed run                              the small tier of everything
   groundspeed run --tier core --only softmax   one operator
-  groundspeed run --only softmax/triton_* --only relu --dtype float16
+  groundspeed run --tier core --only softmax/triton_* --dtype float16
   groundspeed run --gpus all                   an operator a GPU at a time
   groundspeed run --resume ID                  go on with a run that was ended
 
@@ -14,21 +14,21 @@ did not become free.
 from __future__ import annotations
 
 import argparse
-import contextlib
-import os
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from groundspeed.errors import UserError
 from groundspeed.operator import TIERS
 from groundspeed.project import Target, command, find_project, parse_target
-from groundspeed.selection import FIRST_CALLS, TIMERS, Selection, chosen_energy, chosen_first_call, chosen_timer
+from groundspeed.selection import FIRST_CALLS, TIMERS, Selection
 from groundspeed.tree import BASELINE, Tree
 
 if TYPE_CHECKING:
+    from groundspeed.commands.narrowing import Narrowing
     from groundspeed.measure.lane import Place
     from groundspeed.session import Run
 
@@ -64,7 +64,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MINUTES",
         help=f"wait until nobody else uses the GPU, so long at most (default: {_WAIT_MINUTES:.0f})",
     )
-    parser.add_argument("--resume", metavar="ID", help="go on with this run: operators it has are not measured again")
+    parser.add_argument(
+        "--resume",
+        metavar="ID",
+        help="go on with this run, narrowed as it was: operators it has are not measured again",
+    )
     parser.add_argument(
         "--results", type=Path, metavar="DIR", help="where records go (default: results/ of the project)"
     )
@@ -72,27 +76,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from groundspeed import session
-    from groundspeed.commands import sweeping
+    from groundspeed.commands import emptiness, narrowing, sweeping
     from groundspeed.machine import chosen_device, machine_of
     from groundspeed.measure.claim import Patience
     from groundspeed.measure.first_call_subset import read_subset
+    from groundspeed.writable import check_writable
 
     project = find_project(arguments.project)
     results = (arguments.results or project.results).resolve()
     tree = project.tree()
-    targets = [parse_target(text, tree) for text in arguments.only]
-    plan = _plan(targets, tree)
-    dtypes = tuple(dict.fromkeys(part for text in arguments.dtype for part in text.split(",") if part))
-    tier = arguments.tier or _resumed_tier(results, arguments.resume) or "small"
-    timer, energy = arguments.timer or chosen_timer(), arguments.energy or chosen_energy()
-    whole = Selection(tuple(plan), _patterns(plan), dtypes, tier, timer=timer, energy=energy)
-    _check_writable(results)
+    check_writable(results)
+    chosen = narrowing.narrowing(arguments, results)
+    plan = _plan([parse_target(text, tree) for text in chosen.only], tree)
+    whole = Selection(
+        tuple(plan), _patterns(plan), chosen.dtypes, chosen.tier, timer=chosen.timer, energy=chosen.energy
+    )
+    empty = emptiness.without_cases(plan, whole, tree)
+    emptiness.check_some_left(tuple(plan), empty, whole, tree)
     device = chosen_device()
     _check_gpu_options(arguments, device)
     places = _places(arguments.gpus, device)
     # Each worker sees one GPU of this kind, and so its results belong beside those of hosts that have one.
     machine = machine_of([place.gpu for place in places[:1] if place.gpu]) if arguments.gpus else None
-    subset = read_subset(project.root) if arguments.first_call or chosen_first_call() else ()
+    subset = read_subset(project.root) if chosen.first_call else ()
     opened = session.open_run(
         project.root,
         results,
@@ -102,15 +108,23 @@ def run(arguments: argparse.Namespace) -> int:
         machine=machine,
         first_call=subset,
     )
-    again = _again(opened, arguments)
+    folder = opened.record_path("x").parent
+    narrowing.keep(folder, chosen)
+    again = _again(opened, arguments, chosen)
+    opened = replace(opened, go_on=again)
     advice = "" if arguments.wait else "to wait for it, add --wait"
+    if empty:
+        print(f"groundspeed: {emptiness.left_out(empty, whole)}", file=sys.stderr)
     try:
         patience = Patience(60 * arguments.wait, advice)
-        problems = sweeping.sweep(opened, plan, places, patience, f"to go on, type: {again}")
-    except KeyboardInterrupt:
-        _say_how_to_resume(opened, again)
+        left = {operator: patterns for operator, patterns in plan.items() if operator not in empty}
+        problems = sweeping.sweep(opened, left, places, patience, f"to go on, type: {again}")
+    except (KeyboardInterrupt, UserError) as ended:
+        narrowing.drop(folder)
+        if isinstance(ended, KeyboardInterrupt):
+            _say_how_to_resume(opened, again)
         raise
-    return _report(opened, problems)
+    return _report(opened, problems, arguments.results)
 
 
 def _places(gpus: str | None, device: str) -> tuple[Place, ...]:
@@ -119,14 +133,6 @@ def _places(gpus: str | None, device: str) -> tuple[Place, ...]:
     from groundspeed.measure.lane import default_place, places
 
     return (default_place(device),) if gpus is None else places(gpus, visible_gpus())
-
-
-def _check_writable(results: Path) -> None:
-    """Before minutes of measuring: a record must find its place."""
-    folder = next(folder for folder in (results, *results.parents) if folder.exists())
-    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        what = "is a file" if not folder.is_dir() else "cannot be written to"
-        raise UserError(f"no records can be kept in {results}: {folder} {what}; pass --results DIR")
 
 
 def _check_gpu_options(arguments: argparse.Namespace, device: str) -> None:
@@ -159,18 +165,7 @@ def _patterns(plan: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
     return () if not all(plan.values()) else tuple(dict.fromkeys(name for names in plan.values() for name in names))
 
 
-def _resumed_tier(results: Path, run_id: str | None) -> str | None:
-    """The tier of a stored run, from the first of its records that can be read: what is added must belong to it."""
-    from groundspeed.records import RecordError, find_records, read_record
-
-    for path in find_records(results):
-        if path.parent.name == run_id:
-            with contextlib.suppress(RecordError):  # named at the end of the run, with the table of the others
-                return read_record(path).header.tier
-    return None
-
-
-def _report(opened: Run, problems: Sequence[str]) -> int:
+def _report(opened: Run, problems: Sequence[str], typed: Path | None) -> int:
     from groundspeed.report.ending import time_split, where
     from groundspeed.report.energy import energy_table, has_energy
     from groundspeed.report.first_call import first_call_table, has_first_calls
@@ -188,7 +183,7 @@ def _report(opened: Run, problems: Sequence[str]) -> int:
     lines += [line for record in records if has_first_calls(record) for line in first_call_table(record, style)]
     lines += remarks(records, style)
     lines += time_split(records, style)
-    lines += where(opened.record_path("x").parent, records, command())
+    lines += where(opened.record_path("x").parent, records, command(), typed)
     print("\n".join(lines))
     sys.stdout.flush()
     for problem in [*problems, *unreadable]:
@@ -198,17 +193,11 @@ def _report(opened: Run, problems: Sequence[str]) -> int:
     return 1 if count(measured(records), "failed") else 0
 
 
-def _again(opened: Run, arguments: argparse.Namespace) -> str:
+def _again(opened: Run, arguments: argparse.Namespace, chosen: Narrowing) -> str:
     """What to type to go on with a run."""
-    words = ["run", "--tier", opened.selection.tier]
-    for text in arguments.only:
-        words += ["--only", text]
-    for text in arguments.dtype:
-        words += ["--dtype", text]
-    for name in ("results", "timer", "gpus"):
+    words = ["run", *chosen.words()]
+    for name in ("project", "results", "gpus"):
         words += [f"--{name}", str(getattr(arguments, name))] if getattr(arguments, name) else []
-    words += ["--energy"] if arguments.energy else []
-    words += ["--first-call", arguments.first_call] if arguments.first_call else []
     words += [f"--wait={arguments.wait:g}"] if arguments.wait else []
     return f"{command()} {shlex.join([*words, '--resume', opened.run_id])}"
 

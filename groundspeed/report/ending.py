@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -58,11 +59,15 @@ def time_split(records: Sequence[Record], style: Style) -> list[str]:
     return lines
 
 
-def where(folder: Path, records: Sequence[Record], command: str) -> list[str]:
-    """Where the records lie, and what to type next; ``command`` is how groundspeed is called here."""
+def where(folder: Path, records: Sequence[Record], command: str, results: Path | None = None) -> list[str]:
+    """Where the records lie, and what to type next.
+
+    ``command`` is how groundspeed is called here, ``results`` the results folder as it was typed, if it was.
+    """
+    option = f" --results {shlex.quote(str(results))}" if results else ""
     shown = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
     return [
         f"Results  {shown}/ ({len(records)} {'file' if len(records) == 1 else 'files'})",
-        f"Again    {command} table",
-        f"Browse   {command} dash",
+        f"Again    {command} table{option}",
+        f"Browse   {command} dash{option}",
     ]

@@ -36,6 +36,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "groundspeed.git": (),
     "groundspeed.revisions": ("groundspeed.git", "groundspeed.errors"),
     "groundspeed.kernel_names": (),
+    "groundspeed.writable": ("groundspeed.errors",),
     "groundspeed.tree": (*FOUNDATION,),
     "groundspeed.selection": (*FOUNDATION, "groundspeed.tree"),
     "groundspeed.project": (*FOUNDATION, "groundspeed.tree"),

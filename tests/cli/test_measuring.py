@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from groundspeed.records import find_records, read_record
+from groundspeed.records import SELECTION_FILE, find_records, read_record
 from tests.cli import toy_project
 from tests.cli.toy_project import ADD, RAISES, TRITON, WRONG, groundspeed
 from tests.paths import python_path
@@ -107,17 +107,22 @@ def test_a_full_disk_costs_the_record_and_says_so(project, tmp_path):
     said = [line for line in done.stderr.splitlines() if line.startswith("groundspeed: ")]
     assert [line.split(": ")[1] for line in said] == ["double", "fine"], done.stderr
     assert all("cannot be written" in line for line in said)
-    assert not [path for path in tmp_path.rglob("*") if path.is_file()], "a torn file was left behind"
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [SELECTION_FILE], "a torn file was left"
+    again = re.search(r"mend that and type: .*groundspeed (run .*)", said[0]).group(1)
+    assert "--only double --only fine" in again and f"--results {tmp_path} --resume " in again
+    assert groundspeed(*again.split(), cwd=project).returncode == 1, "double has a failing implementation"
+    assert len(find_records(tmp_path)) == 2
 
 
 def test_a_damaged_record_of_an_earlier_run_stops_no_run(project, tmp_path):
-    first = groundspeed("run", "--only", "fine", "--results", str(tmp_path), cwd=project)
+    narrowed = ["--only", "fine", "--only", "double/torch_add", "--results", str(tmp_path)]
+    first = groundspeed("run", *narrowed, cwd=project)
     assert first.returncode == 0, first.stderr
-    (path,) = find_records(tmp_path)
+    double, path = find_records(tmp_path)
+    double.unlink()
     path.write_bytes(path.read_bytes()[:40])
     assert groundspeed("run", "--only", "fine", "--results", str(tmp_path), cwd=project).returncode == 0
-    more = ["--only", "double/torch_add", "--results", str(tmp_path), "--resume", path.parent.name]
-    done = groundspeed("run", *more, cwd=project)
+    done = groundspeed("run", *narrowed, "--resume", path.parent.name, cwd=project)
     assert done.returncode == 2 and "Traceback" not in done.stderr
     assert str(path.name) in done.stderr and "torch_add" in done.stdout
 
@@ -162,6 +167,53 @@ def test_an_interrupted_run_says_how_to_go_on_and_goes_on(project, tmp_path):
     # a plain run afterwards reuses nothing
     groundspeed("run", "--only", "fine", "--results", str(tmp_path), cwd=project)
     assert len(find_records(tmp_path)) == 3
+
+
+def test_what_has_no_selected_case_is_named_and_the_others_are_measured(tmp_path):
+    root = toy_project.make(tmp_path / "p", double={}, wide={})
+    spec = root / "impls" / "wide" / "spec.py"
+    spec.write_text(
+        spec.read_text().replace('"small": (case("float32", N=4096),)', '"small": (case("float16", N=4096),)')
+    )
+    done = groundspeed("run", "--dtype", "float32", cwd=root)
+    assert done.returncode == 0, done.stderr
+    assert "groundspeed: not measured: tier small has no float32 case of wide" in done.stderr.splitlines()
+    assert set(records(root)) == {"double"}
+    assert groundspeed("history", cwd=root).returncode == 0
+
+
+def test_a_resumed_run_is_narrowed_as_it_was(project, tmp_path):
+    only = ["--only", "fine", "--only", "double/torch_add"]
+    where = ["--results", str(tmp_path)]
+    first = groundspeed("run", *only, "--dtype", "float32", *where, cwd=project)
+    assert first.returncode == 0, first.stderr
+    assert f"groundspeed table --results {tmp_path}\n" in first.stdout
+    assert f"groundspeed dash --results {tmp_path}\n" in first.stdout
+    double, fine = find_records(tmp_path)
+    double.unlink()
+    resume = ["--resume", fine.parent.name, *where]
+    for options, said in (
+        (["--tier", "core"], "began with --tier small: leave --tier out, or run without --resume"),
+        (["--only", "fine"], "began with --only fine double/torch_add: "),
+        (["--dtype", "float16"], "began with --dtype float32: "),
+        (["--energy"], "began without --energy: "),
+    ):
+        done = groundspeed("run", *options, *resume, cwd=project)
+        (line,) = done.stderr.splitlines()
+        assert done.returncode == 2 and said in line, line
+    assert find_records(tmp_path) == [fine]
+    done = groundspeed("run", *resume, cwd=project)
+    assert done.returncode == 0, done.stderr
+    assert find_records(tmp_path) == [double, fine], "no other operator"
+    assert {row.implementation for row in read_record(double).measurements} == {"torch_eager", "torch_add"}
+    assert {row.dtype for row in read_record(double).measurements} == {"float32"}
+    # a run of an earlier version wrote no selection down: its options are typed again, of its own tier
+    (fine.parent / SELECTION_FILE).unlink()
+    double.unlink()
+    done = groundspeed("run", *only, "--tier", "core", *resume, cwd=project)
+    assert done.returncode == 2 and "began with --tier small" in done.stderr
+    assert groundspeed("run", *only, *resume, cwd=project).returncode == 0
+    assert not (fine.parent / SELECTION_FILE).exists(), "what it was narrowed to is not known"
 
 
 def test_on_a_terminal_one_line_shows_how_far_it_is(project, tmp_path):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import shlex
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -159,12 +161,15 @@ def test_the_command_in_the_header_asks_for_first_calls_where_the_run_did(projec
     assert record.header.command == "groundspeed run --only double --tier full --first-call cold"
 
 
-def test_a_record_that_cannot_be_written_is_one_line_and_the_rerun_completes(project, jobs, monkeypatch):
-    run = open_run(project)
+@pytest.mark.parametrize(("number", "advice"), [(errno.ENOSPC, "make room and"), (errno.EACCES, "mend that and")])
+def test_a_record_that_cannot_be_written_is_one_line_and_the_rerun_completes(
+    project, jobs, monkeypatch, number, advice
+):
+    run = replace(open_run(project), go_on="groundspeed run --only double --resume x")
     session.measure_operator(run, "triple")
 
     def full(descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
+        raise OSError(number, os.strerror(number))
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)
@@ -172,12 +177,17 @@ def test_a_record_that_cannot_be_written_is_one_line_and_the_rerun_completes(pro
             session.measure_operator(run, "double")
     said = str(caught.value)
     assert said.startswith("double: ") and "\n" not in said
-    assert (
-        f"cannot be written: No space left on device; make room and type: groundspeed run --resume {run.run_id}" in said
-    )
+    assert f"cannot be written: {os.strerror(number)}; {advice} type: groundspeed run --only double --resume x" in said
     assert [path.name for path in find_records(project / "results")] == ["triple.jsonl.gz"]
     again = open_run(project, run_id=run.run_id)
     assert read_record(session.measure_operator(again, "double")).footer.end == 4
+
+
+def test_an_operator_of_which_no_case_is_selected_is_not_measured_and_leaves_no_record(project, jobs):
+    run = open_run(project, Selection(dtypes=("int32",)))
+    with pytest.raises(UserError, match="double: none of its cases is selected"):
+        session.measure_operator(run, "double")
+    assert not jobs and not find_records(project / "results")
 
 
 def test_a_worker_that_never_began_is_one_line(project, monkeypatch):
