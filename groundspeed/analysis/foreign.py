@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from groundspeed.analysis.stored import SeriesId, Stored, StoredRun, timed
 
 UNITS = {"time": "seconds", "timeraw": "seconds", "mem": "bytes", "peakmem": "bytes"}
@@ -20,6 +22,30 @@ UNITS = {"time": "seconds", "timeraw": "seconds", "mem": "bytes", "peakmem": "by
 
 class NotResults(ValueError):
     """A file that is no result file of a known format: says which file and why."""
+
+
+class _Stats(msgspec.Struct):
+    median: float
+    data: list[float] | None = None
+    rounds: int | None = None
+    iterations: int | None = None
+
+
+class _Test(msgspec.Struct):
+    name: str
+    stats: _Stats
+    fullname: str | None = None
+    params: dict[str, Any] | None = None
+    options: dict[str, Any] | None = None
+    extra_info: dict[str, Any] | None = None
+
+
+class _File(msgspec.Struct):
+    """What is read of a pytest-benchmark file."""
+
+    machine_info: dict[str, Any]
+    benchmarks: list[_Test]
+    commit_info: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -52,11 +78,52 @@ def read_object(path: Path) -> Mapping[str, Any]:
     """The object that a JSON file holds. Raises NotResults, or OSError when it cannot be read."""
     try:
         document = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise NotResults(f"{path}: is no JSON: {error}") from error
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise NotResults(f"{path}: is no JSON: {where}: {error.msg}; expected a file of results") from error
+    except UnicodeDecodeError as error:
+        raise NotResults(f"{path}: is no JSON: byte {error.start} is no text; expected a file of results") from error
+    except ValueError as error:
+        raise NotResults(f"{path}: is no JSON that can be read: {error}; expected a file of results") from error
+    except RecursionError as error:
+        raise NotResults(f"{path}: is nested too deeply; expected a file of results") from error
     if not isinstance(document, dict):
-        raise NotResults(f"{path}: holds a {type(document).__name__}, expected an object")
+        raise NotResults(f"{path}: holds {_kind(document)}, expected an object")
     return document
+
+
+def check_whole(document: Mapping[str, Any], kind: type, program: str) -> None:
+    """Raises NotResults saying what was expected, what was found and where, unless a program's document is like this.
+
+    kind
+        A msgspec struct of the fields that are read.
+    """
+    try:
+        msgspec.convert(document, kind, strict=False)
+    except msgspec.ValidationError as error:
+        said, _, where = str(error).partition(" - at ")
+        said = said[:1].lower() + said[1:]
+        place = where.strip("`").removeprefix("$.")
+        text = f"{place}: {said}" if place else said
+        raise NotResults(f"is no whole file of {program}: {text.replace('`', chr(39))}") from error
+
+
+def reason(error: Exception) -> str:
+    """What is wrong with a file of which reading it raised this."""
+    if isinstance(error, KeyError):
+        return f"expected a field {error.args[0]!r}, and there is none"
+    if isinstance(error, ValueError):
+        return str(error)
+    return "a value in it is of another type than its format has there"
+
+
+def _kind(value: object) -> str:
+    """JSON's own word for what a value is."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, list):
+        return "an array"
+    return "a string" if isinstance(value, str) else "a number"
 
 
 def is_pytest_benchmark(document: Mapping[str, Any]) -> bool:
@@ -69,6 +136,7 @@ def is_asv(document: Mapping[str, Any]) -> bool:
 
 def pytest_tests(document: Mapping[str, Any]) -> Iterator[PytestTest]:
     """The tests of a pytest-benchmark file. Raises KeyError, TypeError, AttributeError or ValueError for another."""
+    check_whole(document, _File, "pytest-benchmark")
     for test in document["benchmarks"]:
         stats = test["stats"]
         yield PytestTest(
@@ -92,8 +160,10 @@ def read_foreign(path: Path) -> list[Stored]:
         if is_asv(document):
             names = _parameter_names(path)
             return list(_asv(document, names))
+    except NotResults as error:
+        raise NotResults(f"{path}: {error}") from error
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise NotResults(f"{path}: not as its format has it: {type(error).__name__}: {error}") from error
+        raise NotResults(f"{path}: not as its format has it: {reason(error)}") from error
     raise NotResults(f"{path}: is no result file of asv or pytest-benchmark")
 
 

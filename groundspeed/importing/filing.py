@@ -36,6 +36,8 @@ def read_file(path: Path) -> tuple[Record, ...]:
     """The records in a file, without a run id. Raises NotResults, or OSError when it cannot be read."""
     document = read_object(path)
     try:
+        if document.get("benchmarks") == []:
+            raise NotResults("holds no benchmarks")
         if is_pytest_benchmark(document):
             found = read_pytest_benchmark(document)
         elif is_nvbench(document):

@@ -15,9 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from groundspeed.analysis.foreign import NotResults
+from groundspeed.analysis.foreign import NotResults, check_whole, reason
 from groundspeed.importing.names import Named, named, slug, slugs
 from groundspeed.importing.whole import TIER, whole
 from groundspeed.machine import machine_of
@@ -33,9 +34,64 @@ COUNT = "nv/cold/sample_size"
 RATE = "nv/cold/bw/item_rate"  # items a second, over the mean
 
 
+class _Version(Struct):
+    json: dict[str, Any] | None = None
+
+
+class _Meta(Struct):
+    version: _Version | None = None
+    argv: list[Any] | None = None
+
+
+class _Versioned(Struct):
+    meta: _Meta | None = None
+
+
+class _Axis(Struct):
+    name: str
+
+
+class _Value(Struct):
+    name: str
+    type: str
+
+
+class _Summary(Struct):
+    tag: str
+    data: list[_Value] | None = None
+
+
+class _State(Struct):
+    axis_values: list[_Axis] | None
+    summaries: list[_Summary] | None = None
+
+
+class _Benchmark(Struct):
+    name: str
+    states: list[_State] | None = None
+
+
+class _Device(Struct):
+    id: int
+    name: str | None = None
+    sm_version: int | None = None
+    number_of_sms: int | None = None
+    l2_cache_size: int | None = None
+    global_memory_size: int | None = None
+
+
+class _File(Struct):
+    """What is read of a file of version 1."""
+
+    benchmarks: list[_Benchmark]
+    devices: list[_Device] | None = None
+
+
 def is_nvbench(document: Mapping[str, Any]) -> bool:
-    written_by = (document.get("meta") or {}).get("version") or {}
-    return "benchmarks" in document and ("devices" in document or "nvbench" in written_by)
+    meta = document.get("meta")
+    written_by = meta.get("version") if isinstance(meta, dict) else None
+    by_nvbench = isinstance(written_by, dict) and "nvbench" in written_by
+    return "benchmarks" in document and ("devices" in document or by_nvbench)
 
 
 def read_nvbench(document: Mapping[str, Any], path: Path) -> tuple[Record, ...]:
@@ -44,12 +100,14 @@ def read_nvbench(document: Mapping[str, Any], path: Path) -> tuple[Record, ...]:
     ``path`` is where the document lies, and its samples beside it. Raises NotResults, without the file's name.
     """
     try:
+        check_whole(document, _Versioned, "NVBench")
         _check_version(document)
+        check_whole(document, _File, "NVBench")
         return tuple(_records(document, path))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         if isinstance(error, NotResults):
             raise
-        raise NotResults(f"is no whole file of NVBench: {type(error).__name__}: {error}") from error
+        raise NotResults(f"is no whole file of NVBench: {reason(error)}") from error
 
 
 def _check_version(document: Mapping[str, Any]) -> None:
@@ -111,11 +169,15 @@ def _cold(summaries: Mapping[str, Mapping[str, Any]], path: Path) -> tuple[tuple
 def _values(summary: Mapping[str, Any]) -> dict[str, Any]:
     """A summary's values by name; NVBench writes numbers as texts, and null for what is not finite."""
     kinds = {"float64": float, "int64": int}
-    return {
-        value["name"]: kinds.get(value["type"], str)(value["value"])
-        for value in summary.get("data") or []
-        if value.get("value") is not None
-    }
+    found = {}
+    for value in summary.get("data") or []:
+        if value.get("value") is not None:
+            try:
+                found[value["name"]] = kinds.get(value["type"], str)(value["value"])
+            except (ValueError, TypeError) as error:
+                what = f"{summary['tag']}: {value['name']}: expected {value['type']}, got {value['value']!r}"
+                raise NotResults(f"is no whole file of NVBench: {what}") from error
+    return found
 
 
 def _positive(summaries: Mapping[str, Mapping[str, Any]], tag: str) -> float:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from groundspeed.analysis.foreign import NotResults, PytestTest, pytest_tests
+from groundspeed.analysis.foreign import NotResults, PytestTest, pytest_tests, reason
 from groundspeed.importing.names import Named, named, slug, slugs
 from groundspeed.importing.whole import TIER, whole
 from groundspeed.machine import machine_without_gpu
@@ -34,7 +34,7 @@ def read_pytest_benchmark(document: Mapping[str, Any]) -> tuple[Record, ...]:
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         if isinstance(error, NotResults):
             raise
-        raise NotResults(f"is no whole file of pytest-benchmark: {type(error).__name__}: {error}") from error
+        raise NotResults(f"is no whole file of pytest-benchmark: {reason(error)}") from error
 
 
 def _by_operator(tests: list[PytestTest]) -> dict[str, list[Measurement]]:
@@ -117,5 +117,9 @@ def _header(document: Mapping[str, Any], tests: list[PytestTest]) -> Header:
 
 def _utc(text: str) -> str:
     """ISO 8601 in UTC; pytest-benchmark writes an offset since 3.0, and UTC before."""
-    when = datetime.fromisoformat(text)
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError as error:
+        found = f"expected a time in ISO 8601, got {text!r}"
+        raise NotResults(f"is no whole file of pytest-benchmark: datetime: {found}") from error
     return (when if when.tzinfo else when.replace(tzinfo=UTC)).astimezone(UTC).isoformat()

@@ -93,8 +93,46 @@ def test_bad_files_are_a_line_each_and_the_others_are_imported(place, tests_file
     lines = err.splitlines()
     assert status == 2 and len(lines) == 4 and all(line.startswith("groundspeed: ") for line in lines)
     assert "no.json: is no JSON" in lines[0] and "gone.json: No such file" in lines[1]
-    assert "none.json: holds no result" in lines[2] and "asv.json: is asv's, which needs no import" in lines[3]
+    assert "none.json: holds no benchmarks" in lines[2] and "asv.json: is asv's, which needs no import" in lines[3]
     assert "2 results" in out and len(place.contents()) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"", "is no JSON: line 1, column 1: "),
+        (b'{"a": "\xff"}', "is no JSON: byte 7 is no text"),
+        (b"null", "holds null, expected an object"),
+        (b"[1]", "holds an array, expected an object"),
+        (b'{"a": ' * 100_000, "is nested too deeply"),
+        (b'{"meta": [1], "benchmarks": 3}', "is no result file of pytest-benchmark or NVBench"),
+        (
+            b'{"machine_info": {}, "benchmarks": [{"name": "t"}]}',
+            "is no whole file of pytest-benchmark: benchmarks[0]: object missing required field 'stats'",
+        ),
+        (
+            b'{"machine_info": {}, "benchmarks": [{"name": "t", "stats": null}]}',
+            "benchmarks[0].stats: expected 'object', got 'null'",
+        ),
+        (
+            b'{"machine_info": {}, "benchmarks": [{"name": "t", "stats": {"median": 1}}]}',
+            "datetime: expected a time in ISO 8601, got ''",
+        ),
+        (
+            b'{"devices": [], "benchmarks": [{"name": "t", "states": [7]}]}',
+            "is no whole file of NVBench: benchmarks[0].states[0]: expected 'object', got 'int'",
+        ),
+        (b'{"devices": [], "meta": {"version": 3}, "benchmarks": [1]}', "meta.version: expected 'object"),
+        (b'{"devices": [], "benchmarks": []}', "holds no benchmarks"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said_in_words(place, tmp_path, text, said):
+    bad = tmp_path / "bad.json"
+    bad.write_bytes(text)
+    status, out, err = place.command(bad)
+    assert status == 2 and not out and err.count("\n") == 1
+    assert err.startswith(f"groundspeed: {bad}: ") and said in err, err
+    assert not any(word in err for word in ("Error", "NoneType", "codec", "recursion"))
 
 
 def test_a_value_that_no_record_can_hold_leaves_nothing_behind(place, tmp_path):
