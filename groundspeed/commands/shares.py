@@ -15,9 +15,12 @@ Exit status: 0 done, 2 wrong use, or it could not be measured.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 
 OPERATOR = "transformer_layer"
 _SECONDS = 600.0
+_STDERR = 2  # where the measuring process's own words of its progress go
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -80,13 +84,23 @@ def _cases(spec: Operator, words: list[str], device: str) -> tuple[Case, ...]:
     return tuple(case for case in (*spec.bench_cases, *spec.check_cases) if case in chosen)
 
 
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """SIGTERM ends what is inside as Ctrl-C does, so that neither a process nor a folder of it is left."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def _measured(ask: bytes, variables: dict[str, str]) -> bytes:
     """The measuring process's answer, as JSON. Raises UserError when it gave none."""
     import msgspec
 
     from groundspeed.measure.process import worker_environment
 
-    with tempfile.TemporaryDirectory(prefix="groundspeed-shares-") as folder:
+    with _interruptible(), tempfile.TemporaryDirectory(prefix="groundspeed-shares-") as folder:
         question, reply = Path(folder) / "ask.json", Path(folder) / "answer.json"
         question.write_bytes(ask)
         command = [sys.executable, "-m", "groundspeed.measure.shares", str(question), str(reply)]
@@ -94,7 +108,8 @@ def _measured(ask: bytes, variables: dict[str, str]) -> bytes:
             done = subprocess.run(
                 command,
                 env=worker_environment(variables),
-                capture_output=True,
+                stdout=_STDERR,
+                stderr=subprocess.PIPE,
                 text=True,
                 timeout=_SECONDS,
                 check=False,

@@ -67,8 +67,14 @@ def answer(ask: Ask) -> Answer:
     return Answer(
         device_name=describe(ask.device).device_name,
         ceilings=_ceilings(dtypes, ask.device),
-        taken=tuple(take_apart(tree, case, ask.device, ask.seed) for case in cases),
+        taken=tuple(_told_of(tree, case, number, len(cases), ask) for number, case in enumerate(cases, 1)),
     )
+
+
+def _told_of(tree: Tree, case: Case, number: int, count: int, ask: Ask) -> Taken:
+    """Take a case apart, and say so first, on standard output: the process that asked shows it."""
+    print(f"{number}/{count} {case.label}", flush=True)
+    return take_apart(tree, case, ask.device, ask.seed)
 
 
 def take_apart(tree: Tree, case: Case, device: str, seed: int = 0) -> Taken:

@@ -26,10 +26,16 @@ def share_tables(
     dtype: str, shape: str, call_ns: float, operations: Sequence[Operation], ceilings: Ceilings, style: Style
 ) -> list[str]:
     """The lines of one case: its parts, what its time goes to, and the operations that take most of it."""
+    call = units.duration(call_ns)
     lines = [style.bold(f"{dtype} {shape}"), _title("part", "of the device's time")]
     lines += [_share(share) for share in by_part(operations, PARTS)]
-    lines.append(_title("goes to", f"of a call of {units.duration(call_ns)}"))
-    lines += [_share(share) for share in by_kind(operations, call_ns, ceilings, dtype)]
+    hidden = call_ns < busy(operations)
+    of = f"of operations summing to {units.duration(busy(operations))}" if hidden else "of a call of " + call
+    lines.append(_title("goes to", of))
+    for share in by_kind(operations, call_ns, ceilings, dtype):
+        lines.append(_unseen(share.label) if hidden and share.label == "launch" else _share(share))
+    if hidden:
+        lines.append(f"  a call takes {call}, less than its operations apart: launch cannot be seen")
     lines.append(style.dim(f"  the longest of {len(operations)} operations"))
     whole = busy(operations) or 1.0
     longest = sorted(operations, key=lambda one: one.ns, reverse=True)[:_MOST_OPERATIONS]
@@ -46,6 +52,13 @@ def _title(what: str, whole: str) -> str:
 
 
 def _share(share: Share) -> str:
-    published = PUBLISHED.get(share.label, "–")
-    time, fraction = units.duration(share.ns), units.percent(share.fraction)
-    return f"  {pad(share.label, 12)}{pad(time, 10, '>')}{pad(fraction, 9, '>')}{pad(published, 12, '>')}"
+    return _row(share.label, units.duration(share.ns), units.percent(share.fraction))
+
+
+def _unseen(label: str) -> str:
+    return _row(label, "–", "–")
+
+
+def _row(label: str, time: str, fraction: str) -> str:
+    published = PUBLISHED.get(label, "–")
+    return f"  {pad(label, 12)}{pad(time, 10, '>')}{pad(fraction, 9, '>')}{pad(published, 12, '>')}"
