@@ -32,8 +32,8 @@ def share_tables(
     hidden = call_ns < busy(operations)
     of = f"of operations summing to {units.duration(busy(operations))}" if hidden else "of a call of " + call
     lines.append(_title("goes to", of))
-    for share in by_kind(operations, call_ns, ceilings, dtype):
-        lines.append(_unseen(share.label) if hidden and share.label == "launch" else _share(share))
+    kinds = by_kind(operations, call_ns, ceilings, dtype)
+    lines += [_unseen(one.label) if hidden and one.label == "launch" else _share(one) for one in kinds]
     if hidden:
         lines.append(f"  a call takes {call}, less than its operations apart: launch cannot be seen")
     lines.append(style.dim(f"  the longest of {len(operations)} operations"))
@@ -41,7 +41,7 @@ def share_tables(
     longest = sorted(operations, key=lambda one: one.ns, reverse=True)[:_MOST_OPERATIONS]
     for one in longest:
         reached = f"{units.percent(least_ns(one, ceilings, dtype) / one.ns)} of ceiling" if one.ns else ""
-        words = (pad(clip(one.name, 20), 20), pad(one.part, 10), pad(units.duration(one.ns), 9, ">"))
+        words = (pad(clip(one.name, 19), 19), pad(one.part, 10), pad(units.duration(one.ns), 9, ">"))
         share = pad(units.percent(one.ns / whole), 7, ">")
         lines.append(f"    {' '.join(words)} {share}  {pad(kind(one, ceilings, dtype), 8)} {reached}".rstrip())
     return lines
