@@ -68,7 +68,7 @@ def _list(view: View | None, found: tuple[Answer, ...]) -> html.Section:
         table.number("Ours / published", "relative", numbers.times, large=True, hint="1 inside the published range"),
         table.text("Verdict", "verdict"),
         table.link("Of", "subject", lambda row: row["href"], hint="what of ours, and what a ratio is taken over"),
-        table.text("Over", "cases"),
+        table.text("Over, or why not", "cases"),
         table.link("Source", "source", lambda row: row["url"]),
         table.text("Reproduce", "command"),
     ]
