@@ -264,6 +264,11 @@ def write_whole(path: Path, payload: bytes) -> None:
     """
     if path.exists():
         raise FileExistsError(errno.EEXIST, "is there already, and records are never rewritten", str(path))
+    replace_whole(path, payload)
+
+
+def replace_whole(path: Path, payload: bytes) -> None:
+    """Write a file, and its folder: a reader sees the old one or the new one. Raises OSError, and leaves nothing torn."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

@@ -7,9 +7,9 @@ A page of the same case, commit and tool replaces the one before: it is a view f
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
+
+from groundspeed.records import replace_whole
 
 SUFFIX = ".md"
 
@@ -31,15 +31,4 @@ def find_profiles(results: Path, machine: str, operator: str, implementation: st
 
 def write_profile(path: Path, text: str) -> None:
     """Write a page so that a reader sees the old one or the new one. Raises OSError, and leaves nothing torn."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    replace_whole(path, text.encode())

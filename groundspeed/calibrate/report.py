@@ -12,8 +12,8 @@ from groundspeed.calibrate.costs import COSTS
 from groundspeed.calibrate.methods import BY_KEY, METHODS
 from groundspeed.calibrate.schema import Calibration
 from groundspeed.calibrate.summary import Figure, Verdict, absent, figures, flush_effect, gaps, verdicts
-from groundspeed.errors import UserError
 from groundspeed.records import Ceilings
+from groundspeed.report.marks import replace_between
 from groundspeed.report.style import pad, width
 from groundspeed.report.units import clock, duration, percent, rate, significant
 
@@ -33,10 +33,7 @@ Draw = Callable[[Table], list[str]]
 
 def replace_calibration(page: str, text: str, name: str) -> str:
     """A page with what stands between the marks replaced. Raises UserError when they are not there once."""
-    if page.count(BEGIN) != 1 or page.count(END) != 1 or page.index(BEGIN) > page.index(END):
-        raise UserError(f"{name}: expected the two lines {BEGIN!r} and {END!r} once each, in this order")
-    before, rest = page.split(BEGIN)
-    return f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.split(END)[1]}"
+    return replace_between(page, BEGIN, END, f"\n\n{text}\n\n", name)
 
 
 def markdown(calibration: Calibration | None, machine: str) -> str:

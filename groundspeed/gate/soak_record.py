@@ -16,6 +16,7 @@ import msgspec
 from groundspeed.analysis.rule import Verdict
 from groundspeed.errors import UserError
 from groundspeed.gate.report import Finding, Report
+from groundspeed.report.marks import replace_between
 
 FOLDER = "soak"
 BEGIN, END = "<!-- soak: begin; written by `make soak-gate`, do not edit -->", "<!-- soak: end -->"
@@ -184,8 +185,4 @@ def _cell(seen: Iterable[tuple[float, float]], low: int, high: int | None) -> st
 def update_page(page: Path, pieces: Iterable[SoakPiece]) -> None:
     """Write the table between the marks of a page. Raises UserError where the page has no marks."""
     text = page.read_text(encoding="utf-8") if page.is_file() else ""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise UserError(f"{page}: the marks {BEGIN} and {END} are not in it")
-    page.write_text(f"{before}{BEGIN}\n\n{table(pieces)}\n\n{END}{after}", encoding="utf-8")
+    page.write_text(replace_between(text, BEGIN, END, f"\n\n{table(pieces)}\n\n", str(page)), encoding="utf-8")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from groundspeed.analysis.speedup import BASELINE, Row, fastest, speedup_table
-from groundspeed.errors import UserError
 from groundspeed.records import Record
+from groundspeed.report.marks import replace_between
 from groundspeed.report.units import duration, percent, significant
 
 BEGIN = "<!-- speed table: begin; written by `groundspeed table --readme`, do not edit -->"
@@ -17,10 +17,7 @@ _BACKENDS = (("torch", "other PyTorch"), ("cuda", "CUDA C++"), ("triton", "Trito
 
 def replace_table(readme: str, table: str) -> str:
     """The README with what stands between the marks replaced. Raises UserError when the marks are not there once."""
-    if readme.count(BEGIN) != 1 or readme.count(END) != 1 or readme.index(BEGIN) > readme.index(END):
-        raise UserError(f"README.md: expected the two lines {BEGIN!r} and {END!r} once each, in this order")
-    before, rest = readme.split(BEGIN)
-    return f"{before}{BEGIN}\n{table}{END}{rest.split(END)[1]}"
+    return replace_between(readme, BEGIN, END, f"\n{table}", "README.md")
 
 
 def speed_table(records: Sequence[Record], machine: str) -> str:

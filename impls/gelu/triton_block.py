@@ -8,6 +8,7 @@ tl.erf cannot give: 1 + erf(x/√2) cancels where x is negative. Prediction: lev
 import triton
 import triton.language as tl
 
+from .._triton.activation import gelu
 from .._triton.elementwise import launch
 
 
@@ -16,13 +17,7 @@ def gelu_block(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
     offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = offsets < N
     x = tl.load(x_ptr + offsets, mask=inside).to(tl.float32)
-    a = tl.abs(x) * 0.70710678118654752
-    t = 1.0 / (1.0 + 0.37 * a)
-    q = ((-0.14161167 * t + 0.43224996) * t - 0.18147092) * t + 0.31371552
-    q = ((q * t + 0.15413064) * t + 0.21458343) * t + 0.20840392
-    tail = q * t * tl.exp(-a * a)  # erfc(a)
-    y = 0.5 * x * tl.where(x < 0, tail, 2.0 - tail)
-    tl.store(y_ptr + offsets, y.to(y_ptr.dtype.element_ty), mask=inside)
+    tl.store(y_ptr + offsets, gelu(x).to(y_ptr.dtype.element_ty), mask=inside)
 
 
 def prepare(x):

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from groundspeed.analysis.rule import Verdict
 from groundspeed.analysis.stats import median
-from groundspeed.errors import UserError
 from groundspeed.gate.trials.assignment import SIZES
 from groundspeed.gate.trials.intervals import clopper_pearson
 from groundspeed.gate.trials.record import Done, Line, Trial
+from groundspeed.report.marks import replace_between
 
 BEGIN, END = "<!-- trials: begin; written by `make gate-trials`, do not edit -->", "<!-- trials: end -->"
 DURATIONS = ((5, 10), (10, 30), (30, 100), (100, 300), (300, 1000))  # µs, the upper end not included but for the last
@@ -152,8 +152,4 @@ def operator_line(lines: Sequence[Line]) -> str:
 def update_page(page: Path, lines: Mapping[str, Sequence[Line]]) -> None:
     """Write the tables between the marks of a page. Raises UserError where the page has no marks."""
     text = page.read_text(encoding="utf-8") if page.is_file() else ""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise UserError(f"{page}: the marks {BEGIN} and {END} are not in it")
-    page.write_text(f"{before}{BEGIN}\n\n{section(lines)}\n\n{END}{after}", encoding="utf-8")
+    page.write_text(replace_between(text, BEGIN, END, f"\n\n{section(lines)}\n\n", str(page)), encoding="utf-8")
