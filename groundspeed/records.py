@@ -268,7 +268,7 @@ def write_whole(path: Path, payload: bytes) -> None:
 
 
 def replace_whole(path: Path, payload: bytes) -> None:
-    """Write a file, and its folder: a reader sees the old one or the new one. Raises OSError, and leaves nothing torn."""
+    """Write a file, and its folder: a reader sees the old one or the new. Raises OSError, and leaves nothing torn."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

@@ -17,7 +17,8 @@ def gelu_block(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
     offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = offsets < N
     x = tl.load(x_ptr + offsets, mask=inside).to(tl.float32)
-    tl.store(y_ptr + offsets, gelu(x).to(y_ptr.dtype.element_ty), mask=inside)
+    y = gelu(x)
+    tl.store(y_ptr + offsets, y.to(y_ptr.dtype.element_ty), mask=inside)
 
 
 def prepare(x):
