@@ -17,7 +17,7 @@ from groundspeed.errors import UserError
 
 DTYPES = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "uint8")
 TIERS = ("small", "core", "full")
-BOUNDS = ("memory", "compute", "link")
+BOUNDS = ("memory", "compute", "link", "peer")
 ITEMSIZE = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "uint8": 1}
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
@@ -144,7 +144,8 @@ class Operator:
     tiers
         Which of those cases belong to ``small`` (minutes on a CPU) and ``core`` (at most four cases).
     bound
-        Which ceiling is the measure: ``memory`` (the device's), ``compute``, or ``link`` (from host to device).
+        Which ceiling is the measure: ``memory`` (the device's), ``compute``, ``link`` (from host to device), or
+        ``peer`` (from one GPU to another; of a case on one GPU, ``memory``).
     samples(**shape)
         Items in one call (images, rows), for samples/s. Optional.
     fewest_flops(**shape)
@@ -154,6 +155,15 @@ class Operator:
         Named sequences of implementations, each one idea further than the one before.
     missing
         Back ends that have no implementation here, each with the reason.
+    world
+        Of an operator that is spread over several GPUs, the dimension of its shape that says over how many; each has a
+        process of its own, a rank (``groundspeed.measure.ranks``). Empty for operators of one GPU. Where it is named,
+        ``inputs`` returns one such dict for each rank, in a list, all with the same names, and ``reference`` is called
+        as ``reference(rank, tensors)`` with a list of the ranks' tensors by name and answers what that rank returns;
+        ``flops``, ``bytes`` and ``samples`` count one rank's share.
+    bus_bytes(itemsize, **shape)
+        Bytes that the busiest rank must send to the others, and as many receive: bus bandwidth is these over time, as
+        NVIDIA's nccl-tests defines it (its doc/PERFORMANCE.md). Only of operators with a ``world``.
     """
 
     inputs: Inputs
@@ -170,6 +180,8 @@ class Operator:
     fewest_flops: Callable[..., int] | None = None
     ladders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
+    world: str = ""
+    bus_bytes: Callable[..., int] | None = None
 
     def __post_init__(self) -> None:
         _require(bool(self.dtypes), "dtypes is empty")
@@ -181,6 +193,10 @@ class Operator:
         _require(bool(self.bench_shapes), "bench_shapes is empty")
         _require(set(self.tiers) == {"small", "core"}, "tiers must name the cases of 'small' and of 'core'")
         _require(len(self.tiers["core"]) <= 4, f"tier core has {len(self.tiers['core'])} cases, at most 4 are allowed")
+        _require(bool(self.world) or self.bound != "peer", "bound is 'peer' without a world")
+        for shape in (*self.check_shapes, *self.bench_shapes) if self.world else ():
+            size = shape.get(self.world)
+            _require(isinstance(size, int) and size > 0, f"{self.world}, the world size, is {size!r} in a shape")
         known = set(self.bench_cases)
         for tier, cases in self.tiers.items():
             _require(bool(cases), f"tier {tier} is empty")
@@ -209,6 +225,14 @@ class Operator:
 
     def flop_count(self, case: Case) -> int:
         return int(self.flops(**case.dims))
+
+    def world_size(self, case: Case) -> int:
+        """How many ranks a case is spread over; 1 for an operator of one GPU."""
+        return int(case.dims[self.world]) if self.world else 1
+
+    def bus_count(self, case: Case) -> int:
+        """Bytes that cross between GPUs, as ``bus_bytes`` counts them; 0 where none do."""
+        return 0 if self.bus_bytes is None else int(self.bus_bytes(ITEMSIZE[case.dtype], **case.dims))
 
     def fewest_flop_count(self, case: Case) -> int:
         """What no implementation can do without."""

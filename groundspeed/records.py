@@ -59,6 +59,7 @@ class Environment(msgspec.Struct, frozen=True, omit_defaults=True):
     triton: str = ""
     cupy: str = ""
     nvcc: str = ""
+    libraries: dict[str, str] = {}  # version by distribution, of those that the implementations are written with
     groundspeed: str = ""
     other_processes: int = 0  # processes of others seen on the GPU when the run began
 
@@ -66,13 +67,16 @@ class Environment(msgspec.Struct, frozen=True, omit_defaults=True):
 class Ceilings(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the device reached in this session: bytes/s by kind of traffic, FLOP/s of a matmul by dtype.
 
-    ``link`` is the rate of a copy from page-locked host memory; 0 where it was not measured.
+    ``link`` is the rate of a copy from page-locked host memory; 0 where it was not measured. ``peer`` is the rate at
+    which a GPU sends to another while it receives as much, ``peer_one_way`` while it receives nothing; 0 on one GPU.
     """
 
     copy: float = 0.0
     read: float = 0.0
     write: float = 0.0
     link: float = 0.0
+    peer: float = 0.0
+    peer_one_way: float = 0.0
     matmul: dict[str, float] = {}
 
 
@@ -169,6 +173,7 @@ class Measurement(msgspec.Struct, frozen=True, omit_defaults=True):
     flops: int = 0
     bytes_read: int = 0
     bytes_written: int = 0
+    bus_bytes: int = 0  # between GPUs: what the busiest rank must send, for bus bandwidth; the slowest rank is timed
     items: int = 0  # samples (images, rows) in one call, for samples/s
     resources: list[KernelResources] = []
     tuned: str = ""  # the configuration an autotuner chose
