@@ -69,7 +69,7 @@ def judge_case(
     """
     book = _Book(bench, rules)
     first, *others = rules.sittings
-    sheet = _sheet(spec, case, made, bench.device)
+    sheet = sheet_of(spec, case, made, bench.device)
     ready: list[Prepared] = []
     for contender in first.order(contenders):
         outcome = _prepared(bench, contender, sheet)
@@ -81,7 +81,7 @@ def judge_case(
         if ready and sitting.applies(spec, case):
             with bench.phase("inputs"):
                 fresh = inputs.make_inputs(operator, spec, case, bench.device, bench.seed + number)
-                sheet = _renewed(sheet, made, fresh, sitting)
+                sheet = renewed(sheet, made, fresh, sitting)
                 del fresh
             ready = [prepared for prepared in sitting.order(ready) if book.passes(prepared, sitting, sheet)]
     ready = [prepared for prepared in ready if book.closes(prepared, sheet)]
@@ -101,7 +101,9 @@ def judge_again(
     for prepared, outputs in zip(judged.ready, timed, strict=True):
         name = prepared.contender.name
         with bench.phase("check", name):
-            fault = _timed_outputs(prepared, outputs, judged.sheet, rules) or _judged(prepared, judged.sheet, rules)[1]
+            fault = (
+                judged_timed(prepared, outputs, judged.sheet, rules) or judged_once(prepared, judged.sheet, rules)[1]
+            )
         if fault:
             faults[name] = Fault(fault.failure, f"right before it was timed, wrong since: {fault.reason}")
     return faults
@@ -132,18 +134,18 @@ def clean_up(sheet: Sheet) -> None:
             fences.mend(tensor)
 
 
-def _sheet(spec: Operator, case: Case, made: inputs.CaseInputs, device: str) -> Sheet:
+def sheet_of(spec: Operator, case: Case, made: inputs.CaseInputs, device: str) -> Sheet:
     held = inputs.tensors(made)
     expected = inputs.reference(spec, made, device)
     return Sheet(held, referee.clones(held), expected, spec, case, device, settings.current(device))
 
 
-def _renewed(sheet: Sheet, made: inputs.CaseInputs, fresh: inputs.CaseInputs, sitting: Sitting) -> Sheet:
+def renewed(sheet: Sheet, made: inputs.CaseInputs, fresh: inputs.CaseInputs, sitting: Sitting) -> Sheet:
     assert sitting.renew is not None
     for name, value in made.items():
         if value.role is Role.DATA:
             sitting.renew(value.tensor, fresh[name].tensor)
-    return _sheet(sheet.spec, sheet.case, made, sheet.device)
+    return sheet_of(sheet.spec, sheet.case, made, sheet.device)
 
 
 def _prepared(bench: Bench, contender: Contender, sheet: Sheet) -> Prepared | Fault:
@@ -173,12 +175,12 @@ class _Book:
         name = prepared.contender.name
         with self._bench.phase("check", name):
             before = held_bytes(sheet.device)
-            found, fault = _judged(prepared, sheet, self._rules)
+            found, fault = judged_once(prepared, sheet, self._rules)
             after = held_bytes(sheet.device)
         if before is not None and after is not None:
             self._grown.setdefault(name, []).append(after - before)
         if found is None:
-            self.faults[name] = _in_sitting(sitting, fault or Fault("incorrect", "no output to judge"))
+            self.faults[name] = in_sitting(sitting, fault or Fault("incorrect", "no output to judge"))
             return False
         self.accuracy[name] = found
         return True
@@ -190,13 +192,13 @@ class _Book:
         if complaint:
             # Python may only not have collected it yet: ask again, with a collection around each call.
             with self._bench.phase("check", name):
-                complaint = self._rules.growth([_growth(prepared, sheet.device) for _ in range(2)], sheet.output_bytes)
+                complaint = self._rules.growth([growth(prepared, sheet.device) for _ in range(2)], sheet.output_bytes)
         if complaint:
             self.faults[name] = Fault("incorrect", str(complaint))
         return complaint is None
 
 
-def _growth(prepared: Prepared, device: str) -> int:
+def growth(prepared: Prepared, device: str) -> int:
     """Bytes that one call leaves in use once its output and all garbage are gone."""
     gc.collect()
     before = held_bytes(device)
@@ -207,7 +209,7 @@ def _growth(prepared: Prepared, device: str) -> int:
     return 0 if before is None or after is None else after - before
 
 
-def _judged(prepared: Prepared, sheet: Sheet, rules: Referee) -> tuple[Accuracy | None, Fault | None]:
+def judged_once(prepared: Prepared, sheet: Sheet, rules: Referee) -> tuple[Accuracy | None, Fault | None]:
     """Its errors when it passed, else its fault."""
     try:
         ruling = referee.judge(prepared.run, prepared.contender.opened.to_torch, sheet, rules)
@@ -220,7 +222,7 @@ def _judged(prepared: Prepared, sheet: Sheet, rules: Referee) -> tuple[Accuracy 
     return ruling.accuracy, _as_fault(ruling.complaint)
 
 
-def _timed_outputs(prepared: Prepared, outputs: Sequence[Any], sheet: Sheet, rules: Referee) -> Fault | None:
+def judged_timed(prepared: Prepared, outputs: Sequence[Any], sheet: Sheet, rules: Referee) -> Fault | None:
     """Judge outputs that were kept from timed calls; there may be none."""
     if not outputs:
         return None
@@ -234,7 +236,7 @@ def _as_fault(complaint: Complaint | None) -> Fault | None:
     return Fault("incorrect", str(complaint)) if complaint else None
 
 
-def _in_sitting(sitting: Sitting, fault: Fault) -> Fault:
+def in_sitting(sitting: Sitting, fault: Fault) -> Fault:
     """A fault that shows only after the inputs changed says that something of the old ones was kept."""
     if fault.failure != "incorrect" or sitting.renew is None:
         return fault

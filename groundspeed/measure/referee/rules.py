@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -120,7 +121,9 @@ class Referee:
     peek
         Copies the first output behind the call, in the current stream, before anything is waited for.
     repeats
-        How many more calls a trial makes after its first.
+        How many more calls a trial makes after its first, where their time and their outputs' bytes allow.
+    agreed
+        Just so many instead, whatever they take; 0 leaves it to ``repeats``. Ranks must all call equally often.
     growth
         Asked once all sittings are over: bytes by which memory in use grew in each trial, and bytes of one output.
     wait
@@ -133,6 +136,7 @@ class Referee:
     stage: Callable[[Sheet], None] = precautions.inputs_come_late
     peek: Callable[[torch.Tensor], torch.Tensor] = torch.clone
     repeats: Callable[[], int] = few_or_more
+    agreed: int = 0
     growth: Callable[[Sequence[int], int], Complaint | None] = memory.growing
     wait: Callable[[str], None] = synchronize
 
@@ -167,6 +171,11 @@ def judge(run: Run, to_torch: Callable[[Any], Outputs], sheet: Sheet, referee: R
     return rule(observe(run, to_torch, sheet, referee), referee)
 
 
+def later_calls(referee: Referee, output_bytes: int) -> int:
+    """How many calls a trial makes after its first: all of their outputs are held at once."""
+    return max(1, min(referee.repeats(), _REPEAT_BYTES // max(1, output_bytes)))
+
+
 def rule(trial: Trial, referee: Referee = REFEREE) -> Ruling:
     """Ask the checks, in order, until one complains."""
     for check in referee.checks:
@@ -186,8 +195,8 @@ def observe(run: Run, to_torch: Callable[[Any], Outputs], sheet: Sheet, referee:
     referee.wait(sheet.device)
     late, touched = not same_outputs(first, early), sheet.modified()
     repeats = []
-    deadline = time.perf_counter() + _REPEAT_SECONDS
-    for _ in range(max(1, min(referee.repeats(), _REPEAT_BYTES // max(1, sheet.output_bytes)))):
+    deadline = math.inf if referee.agreed else time.perf_counter() + _REPEAT_SECONDS
+    for _ in range(referee.agreed or later_calls(referee, sheet.output_bytes)):
         with referee.around(sheet):
             repeats.append(to_torch(run()))
         referee.wait(sheet.device)
