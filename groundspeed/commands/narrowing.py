@@ -9,12 +9,16 @@ from pathlib import Path
 import msgspec
 
 from groundspeed.errors import UserError
+from groundspeed.fleet.cut import Cut, parse_shard
 from groundspeed.records import SELECTION_FILE, RecordError, find_records, read_record, write_whole
 from groundspeed.selection import chosen_energy, chosen_first_call, chosen_timer
 
 
 class Narrowing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The options of ``groundspeed run`` of which a run has one value from beginning to end; empty means all."""
+    """The options of ``groundspeed run`` of which a run has one value from beginning to end; empty means all.
+
+    ``shard`` is which part of a larger run it is, as that was cut when it began.
+    """
 
     tier: str
     only: tuple[str, ...] = ()
@@ -22,6 +26,7 @@ class Narrowing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     timer: str = ""
     energy: bool = False
     first_call: str = ""
+    shard: Cut | None = None
 
     def words(self) -> list[str]:
         """What to type for the same."""
@@ -30,7 +35,8 @@ class Narrowing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         words += [word for text in self.dtypes for word in ("--dtype", text)]
         words += ["--timer", self.timer] if self.timer else []
         words += ["--energy"] if self.energy else []
-        return [*words, "--first-call", self.first_call] if self.first_call else words
+        words += ["--first-call", self.first_call] if self.first_call else []
+        return [*words, "--shard", self.shard.label] if self.shard else words
 
 
 def narrowing(arguments: argparse.Namespace, results: Path) -> Narrowing:
@@ -47,7 +53,11 @@ def narrowing(arguments: argparse.Namespace, results: Path) -> Narrowing:
     if kept is not None:
         for name, value in typed.items():
             _check_same(arguments.resume, name, value, getattr(kept, name))
+        shard = "{}/{}".format(*parse_shard(arguments.shard)) if arguments.shard else ""
+        _check_same(arguments.resume, "shard", shard, kept.shard.label if kept.shard else "")
         return kept
+    if arguments.resume and arguments.shard:
+        raise UserError(f"run {arguments.resume} did not begin as a shard: leave --shard out, or run without --resume")
     was = _tier_of_records(results, arguments.resume) if arguments.resume else None
     if was and typed["tier"]:
         _check_same(arguments.resume, "tier", typed["tier"], was)

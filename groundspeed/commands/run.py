@@ -5,6 +5,7 @@
   groundspeed run --tier core --only softmax/triton_* --dtype float16
   groundspeed run --gpus all                   an operator a GPU at a time
   groundspeed run --resume ID                  go on with a run that was ended
+  groundspeed run --shard 1/4                  a quarter of it; see groundspeed merge
 
 Each operator's record is on disk when its sweep ends. Exit status: 0 everything is measured or skipped with a
 reason, 1 an implementation failed, 2 wrong use, a broken spec, a record that could not be written, or a GPU that
@@ -56,6 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--gpus", metavar="all|0,1", help="measure on these, an operator at a time on each (default: 0)"
     )
     parser.add_argument(
+        "--shard", metavar="I/N", help="measure the operators of shard I of N alone; the same ones on every runner"
+    )
+    parser.add_argument(
         "--wait",
         nargs="?",
         type=float,
@@ -75,6 +79,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    import msgspec
+
     from groundspeed import session
     from groundspeed.commands import emptiness, narrowing, sweeping
     from groundspeed.machine import chosen_device, machine_of
@@ -108,6 +114,13 @@ def run(arguments: argparse.Namespace) -> int:
         machine=machine,
         first_call=subset,
     )
+    there = {operator: patterns for operator, patterns in plan.items() if operator not in empty}
+    sweeping.check_first_calls(opened, there)
+    if arguments.shard and chosen.shard is None:
+        chosen = msgspec.structs.replace(chosen, shard=sweeping.shard_of(opened, there, arguments.shard))
+    if chosen.shard is not None:
+        there = {operator: patterns for operator, patterns in there.items() if operator in chosen.shard.operators}
+        print(f"groundspeed: {sweeping.shard_line(chosen.shard)}", file=sys.stderr)
     folder = opened.record_path("x").parent
     narrowing.keep(folder, chosen)
     again = _again(opened, arguments, chosen)
@@ -117,8 +130,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"groundspeed: {emptiness.left_out(empty, whole)}", file=sys.stderr)
     try:
         patience = Patience(60 * arguments.wait, advice)
-        left = {operator: patterns for operator, patterns in plan.items() if operator not in empty}
-        problems = sweeping.sweep(opened, left, places, patience, f"to go on, type: {again}")
+        problems = sweeping.sweep(opened, there, places, patience, f"to go on, type: {again}")
     except (KeyboardInterrupt, UserError) as ended:
         narrowing.drop(folder)
         if isinstance(ended, KeyboardInterrupt):

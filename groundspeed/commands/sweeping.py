@@ -9,7 +9,9 @@ from dataclasses import replace
 from functools import partial
 
 from groundspeed import session
+from groundspeed.commands import durations
 from groundspeed.errors import UserError
+from groundspeed.fleet.cut import Cut, cut, longest_first, parse_shard
 from groundspeed.measure import preload
 from groundspeed.measure.claim import GpuBusy, Patience
 from groundspeed.measure.first_call_subset import chosen_case
@@ -17,8 +19,8 @@ from groundspeed.measure.handing_out import hand_out
 from groundspeed.measure.lane import Lane, Place, open_lane
 from groundspeed.measure.supervisor import Progress
 from groundspeed.report.progress import Display, Estimate
-from groundspeed.report.stored import latest_records
 from groundspeed.report.style import Style
+from groundspeed.report.units import clock
 from groundspeed.session import Run
 from groundspeed.tree import SpecError
 
@@ -39,15 +41,14 @@ def sweep(opened: Run, plan: Plan, places: Sequence[Place], patience: Patience, 
     """
     runs = {name: _narrowed(opened, name, patterns) for name, patterns in plan.items()}
     left = {name: one for name, one in runs.items() if not one.record_path(name).exists()}
-    expected = _expected(opened, left)
+    expected = durations.expected(opened, left)
     display = Display(sys.stderr, Style.of(sys.stderr), Estimate(expected, lanes=len(places)))
     for operator in runs:
         if operator not in left:
             display.say(f"{operator}: already in run {opened.run_id}")
     if not left:
         return []
-    _check_first_calls(opened, left)
-    order = list(left) if len(places) == 1 else sorted(left, key=lambda name: -expected[name])
+    order = list(left) if len(places) == 1 else longest_first(expected)
     shown = _Shown(display, left, several=len(places) > 1)
     with ExitStack() as held:
         say = _once(display)
@@ -64,6 +65,27 @@ def sweep(opened: Run, plan: Plan, places: Sequence[Place], patience: Patience, 
     for one in busy:
         display.say(str(one))
     return shown.problems
+
+
+def shard_of(opened: Run, plan: Plan, typed: str) -> Cut:
+    """The shard that was typed, of the whole plan. Raises UserError for one that there cannot be.
+
+    Stored durations of this very commit do not count: another shard may have stored some before this one begins.
+    """
+    index, count = parse_shard(typed)
+    runs = {name: _narrowed(opened, name, patterns) for name, patterns in plan.items()}
+    expected = durations.expected(opened, runs, apart_from=opened.commit.hash)
+    return cut(expected, index, count, opened.commit.hash, opened.commit.dirty)
+
+
+def shard_line(shard: Cut) -> str:
+    """What a shard measures, in a line."""
+    seconds = sum(shard.inventory[name] for name in shard.operators)
+    whole = sum(shard.inventory.values())
+    said = f"{len(shard.operators)} of {len(shard.inventory)} operators"
+    return (
+        f"shard {shard.label}: {said}, about {clock(seconds)} of {clock(whole)}: {', '.join(shard.operators) or 'none'}"
+    )
 
 
 class _Shown:
@@ -84,7 +106,7 @@ class _Shown:
         run = self._runs[operator]
         where = f" on {lane.place.label}" if self._several else ""
         self._display.begin(operator, _summary(run, operator) + (f", {lane.place.label}" if self._several else ""))
-        show = partial(_show, self._display, names=_able(run, operator))
+        show = partial(_show, self._display, names=durations.able_to_time(run, operator))
         try:
             session.measure_operator(run, operator, show, lane, _once(self._display))
         except GpuBusy:
@@ -111,8 +133,9 @@ def _once(display: Display) -> Callable[[str], None]:
     return say
 
 
-def _check_first_calls(opened: Run, runs: Mapping[str, Run]) -> None:
-    """First calls that were asked for, and that no implementation would have, are a typo."""
+def check_first_calls(opened: Run, plan: Plan) -> None:
+    """First calls that were asked for, and that no implementation would have, are a typo: raises UserError."""
+    runs = {name: _narrowed(opened, name, patterns) for name, patterns in plan.items()} if opened.first_call else {}
     if opened.first_call and not any(_has_first_call(run, operator) for operator, run in runs.items()):
         subset = ", ".join(map(str, opened.first_call))
         where = "first_call_subset in pyproject.toml"
@@ -124,7 +147,7 @@ def _has_first_call(run: Run, operator: str) -> bool:
         cases = run.selection.cases(run.tree.spec(operator))
     except SpecError:
         return False  # reported by name when its turn comes
-    return any(chosen_case(run.first_call, operator, name, cases) for name in _able(run, operator))
+    return any(chosen_case(run.first_call, operator, name, cases) for name in durations.able_to_time(run, operator))
 
 
 def _narrowed(opened: Run, operator: str, patterns: tuple[str, ...]) -> Run:
@@ -154,36 +177,5 @@ def _share(event: Progress, names: Sequence[str]) -> float:
 
 
 def _summary(opened: Run, operator: str) -> str:
-    implementations, cases = _extent(opened, operator)
+    implementations, cases = durations.extent(opened, operator)
     return f"{implementations} implementations, {cases} cases on {opened.machine}"
-
-
-def _extent(opened: Run, operator: str) -> tuple[int, int]:
-    """How many implementations can be timed here, and how many cases there are; no case of a broken spec."""
-    able = len(_able(opened, operator))
-    try:
-        return able, len(opened.selection.cases(opened.tree.spec(operator)))
-    except SpecError:
-        return able, 0
-
-
-def _able(opened: Run, operator: str) -> list[str]:
-    """The selected implementations that this device can time: all on a GPU, PyTorch's own on a CPU."""
-    chosen = [one for one in opened.tree.implementations(operator) if opened.selection.includes(one)]
-    return [one.name for one in chosen if opened.device == "cuda" or one.backend == "torch"]
-
-
-def _expected(opened: Run, narrowed: Mapping[str, Run]) -> dict[str, float]:
-    """operator → seconds it will take, from the last run of this machine and tier, else from what is usual."""
-    known = {}
-    records, _ = latest_records(opened.results, opened.machine, [opened.selection.tier])  # an estimate needs no more
-    for record in records:
-        timed = sum(entry.status == "ok" for entry in record.measurements)
-        known[record.header.operator] = record.footer.seconds.get("total", 0.0) / max(timed, 1)
-    start, each = (15.0, 1.0) if opened.device == "cuda" else (1.0, 2.5)
-    expected = {}
-    for operator, one in narrowed.items():
-        implementations, cases = _extent(one, operator)
-        count = implementations * cases
-        expected[operator] = count * known[operator] if known.get(operator) else start + count * each
-    return expected

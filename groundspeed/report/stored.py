@@ -42,9 +42,11 @@ def run_records(results: Path, machine: str, run_id: str) -> tuple[list[Record],
     return found, problems
 
 
-def latest_records(results: Path, machine: str, tiers: Iterable[str]) -> tuple[list[Record], list[str]]:
+def latest_records(
+    results: Path, machine: str, tiers: Iterable[str], apart_from: str = ""
+) -> tuple[list[Record], list[str]]:
     """Of each operator the newest record of these tiers in which something was timed, by operator; and what was wrong
-    with those that could not be read on the way to it.
+    with those that could not be read on the way to it. Records of the commit ``apart_from`` are passed over.
     """
     wanted = set(tiers)
     newest: dict[str, Record] = {}
@@ -57,6 +59,8 @@ def latest_records(results: Path, machine: str, tiers: Iterable[str]) -> tuple[l
             record = read_record(path)
         except RecordError as error:
             problems.append(str(error))
+            continue
+        if apart_from and record.header.commit == apart_from:
             continue
         if record.header.tier in wanted and any(entry.status == "ok" for entry in record.measurements):
             newest[operator] = record

@@ -71,6 +71,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     ),
     "groundspeed.bridge": (*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.analysis"),
     "groundspeed.gate": (*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.analysis", "groundspeed.report"),
+    "groundspeed.fleet": (*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.report", "groundspeed.gate"),
     "groundspeed.importing": (*FOUNDATION, *HOST, "groundspeed.analysis"),
     "groundspeed.bisect": (*FOUNDATION, *TREE, "groundspeed.analysis", "groundspeed.report", "groundspeed.gate"),
     "groundspeed.asv_inventory": (*FOUNDATION, *TREE),
@@ -104,6 +105,7 @@ ON_TOP = ("groundspeed.cli", "groundspeed.commands", "groundspeed.__main__", "gr
 
 NO_TORCH = (
     *("groundspeed.analysis", "groundspeed.report", "groundspeed.commands", "groundspeed.gate", "groundspeed.bisect"),
+    "groundspeed.fleet",
     "dashboard",
 )
 NO_TORCH_MODULES = (
