@@ -1,6 +1,6 @@
 """Put the shards of one run together, so that its records read as if nobody had cut it.
 
-  groundspeed run --shard 1/3 --results shard-1     on one runner, 2/3 on another
+  groundspeed run --shard 1/3 --results shard-1    2/3 and 3/3 elsewhere
   groundspeed merge shard-1 shard-2 shard-3 --into results
 
 Each SHARD is a results folder, or any folder above or inside one. Nothing is written unless all fits: a shard that is

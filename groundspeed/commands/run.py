@@ -5,7 +5,7 @@
   groundspeed run --tier core --only softmax/triton_* --dtype float16
   groundspeed run --gpus all                   an operator a GPU at a time
   groundspeed run --resume ID                  go on with a run that was ended
-  groundspeed run --shard 1/4                  a quarter of it; see groundspeed merge
+  groundspeed run --shard 1/4                  a quarter; then groundspeed merge
 
 Each operator's record is on disk when its sweep ends. Exit status: 0 everything is measured or skipped with a
 reason, 1 an implementation failed, 2 wrong use, a broken spec, a record that could not be written, or a GPU that
