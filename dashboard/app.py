@@ -159,7 +159,7 @@ def _serve_extras(server: flask.Flask, library: Library, base: str) -> None:
         return _json(
             {
                 "status": "ok",
-                "rows": snapshot.measurements.height,
+                "rows": snapshot.rows,
                 "runs": snapshot.runs.height,
                 "machines": snapshot.machines.height,
                 "problems": snapshot.problems.height,

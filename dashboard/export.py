@@ -106,7 +106,7 @@ def _document(frames: Frames, views: list[Shown], repository: Path) -> str:
         scripts=_script("\n".join((ASSETS / name).read_text(encoding="utf-8") for name in SCRIPTS)),
         templates=templates,
         made=f"Written {moment(datetime.now(UTC))} from {escaping.escape(str(frames.snapshot.results))}: "
-        f"{frames.snapshot.measurements.height:,} measurements. No request leaves this file.",
+        f"{frames.snapshot.rows:,} measurements. No request leaves this file.",
         machines=escaping.escape(json.dumps(_machines(frames))),
     )
 

@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.file.parent.is_dir():
         raise UserError(f"cannot write {args.file}: there is no folder {args.file.parent}")
     frames = Frames(open_store(results).snapshot)
-    if frames.snapshot.measurements.is_empty():
+    if not frames.snapshot.rows:
         raise UserError(f"no results could be read in {results}: measure something first")
     try:
         views = write_export(frames, args.file, checkout(args, results))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from datetime import datetime
 from typing import Any, TypeVar
 
 import polars as pl
 
-from dashboard.store import METRICS, Metric, Snapshot, Store, queries
+from dashboard.store import METRICS, SERIES, Metric, Snapshot, Store, queries
 
 T = TypeVar("T")
 
@@ -58,10 +58,13 @@ class Frames:
             self._made[key] = value
             self.made += 1
 
-    def of(self, machine: str, project: str) -> pl.LazyFrame:
-        """Every measurement of one machine and one kind of result, all commits: narrow it down before collecting it."""
-        rows = self.snapshot.measurements.lazy()
-        return rows.filter((pl.col("machine") == machine) & (pl.col("project") == project))
+    def of(self, machine: str, project: str, operator: str = "", commits: Collection[str] = ()) -> pl.LazyFrame:
+        """Every measurement of one machine and one kind of result, all commits and operators unless they are named.
+
+        Name them where that is known, narrow it down, and collect the columns that are needed: the rest may be more
+        than fits into memory.
+        """
+        return self.snapshot.of(machine, project, operator, commits)
 
     def commits(self, machine: str, project: str) -> tuple[tuple[str, datetime | None], ...]:
         """Commits with their times, newest first; rows outside any commit left out."""
@@ -87,8 +90,9 @@ class Frames:
 
         def make() -> pl.DataFrame:
             # All runs', not the newest rows': what ran last of a series may be of another hour than its baseline.
-            baselines = self.of(machine, project).filter(pl.col("implementation") == baseline).collect()
-            return queries.speedup(self.latest(machine, project), baseline, metric, reference=baselines)
+            needed = dict.fromkeys((*SERIES, "run_id", "commit_time", "started", "status", "direction", metric))
+            baselines = self.of(machine, project).filter(pl.col("implementation") == baseline).select(list(needed))
+            return queries.speedup(self.latest(machine, project), baseline, metric, reference=baselines.collect())
 
         return self.once(("speedups", machine, project, metric, baseline), make)
 

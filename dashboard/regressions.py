@@ -124,10 +124,13 @@ def prepare(view: View) -> None:
 
 def known_environments(frames: Frames) -> dict[str, str]:
     """Source of rows -> what its run says of its environment."""
-    return frames.once(
-        "environments",
-        lambda: dict(frames.snapshot.runs.select(pl.col("source", "details").cast(pl.String)).iter_rows()),
-    )
+
+    def make() -> dict[str, str]:
+        rows = frames.snapshot.runs.select(pl.col("source", "details").cast(pl.String)).iter_rows()
+        shared: dict[str, str] = {}  # few texts, and hundreds of thousands of sources
+        return {source: shared.setdefault(details, details) for source, details in rows}
+
+    return frames.once("environments", make)
 
 
 def groups_of(view: View) -> list[Group] | None:

@@ -62,9 +62,7 @@ def filters(page: Page | None, view: View | None) -> Any:
 def footer(frames: Frames, view: View | None) -> list[Any]:
     """Where the data come from, how old they are and what could not be read."""
     snapshot = frames.snapshot
-    said: list[Any] = [
-        f"{snapshot.measurements.height:,} measurements from {snapshot.runs.height:,} files in {snapshot.results}. "
-    ]
+    said: list[Any] = [f"{snapshot.rows:,} measurements from {snapshot.runs.height:,} files in {snapshot.results}. "]
     if view is not None:
         newest = newest_run(view)
         if newest:

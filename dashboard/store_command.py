@@ -65,7 +65,7 @@ def _compact(arguments: argparse.Namespace, results: Path) -> int:
     was = cache_size(results)
     store, seconds = rebuild(results)
     shown, now = store.snapshot, cache_size(results)
-    rows, files = shown.measurements.height, shown.runs.height
+    rows, files = shown.rows, shown.runs.height
     print(f"{rows} rows of {files} files read in {seconds:.1f} s; the cache had {_size(was)}, now {_size(now)}")
     tell_problems(shown)
     return FINE

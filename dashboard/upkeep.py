@@ -68,7 +68,7 @@ def examine(results: Path, now: datetime) -> tuple[int, list[Fault]]:
 
 def _record_files(results: Path) -> list[Path]:
     """Those that the dashboard reads."""
-    return [results / file for file in sorted(scan(results).results) if file.endswith(RECORD_SUFFIX)]
+    return [results / file for file in sorted(scan(results).paths()) if file.endswith(RECORD_SUFFIX)]
 
 
 def _remnants(results: Path) -> list[str]:

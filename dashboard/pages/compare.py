@@ -115,7 +115,7 @@ def _both(view: View, axis: str, left: str, right: str) -> queries.Comparison:
     elif axis == "implementation":
         rows = view.frames.latest(view.machine, view.project).lazy()
     else:
-        rows = view.frames.of(view.machine, view.project)
+        rows = view.frames.of(view.machine, view.project, view.state.get("operator"), (left, right))
     if view.dtype:
         rows = rows.filter(pl.col("dtype") == view.dtype)
     if view.state.get("operator"):

@@ -30,7 +30,7 @@ def draw(view: View) -> list[Any]:
         return [empty("No history", "These results hold nothing for this operator.")]
     shapes = _shapes(newest, view.dtype)
     shape, dtype = _chosen(view, shapes)
-    rows = view.frames.of(view.machine, view.project).filter(pl.col("operator") == operator)
+    rows = view.frames.of(view.machine, view.project, operator)
     series = rows.filter((pl.col("dtype") == dtype) & (pl.col("shape") == shape)).collect()
     names = _names(series)
     chosen = [name for name in view.state.many("show") if name in names]
@@ -138,11 +138,11 @@ def _software(view: View) -> dict[str, str]:
     runs = view.frames.snapshot.runs.filter(
         (pl.col("machine") == view.machine) & (pl.col("project") == view.project)
     ).select("run_id", "details")
-    words = {}
-    for run_id, details in runs.unique("run_id").iter_rows():
+    words: dict[str, str] = {}  # by details: few, and the same for run after run
+    for details in runs.get_column("details").unique():
         known = json.loads(details) if details else {}
-        words[run_id] = ", ".join(f"{name} {known[name]}" for name in TOLD if known.get(name))
-    return words
+        words[details] = ", ".join(f"{name} {known[name]}" for name in TOLD if known.get(name))
+    return {run_id: words[details] for run_id, details in runs.unique("run_id").iter_rows()}
 
 
 def _point(view: View, row: dict[str, Any], software: str) -> CommitPoint:

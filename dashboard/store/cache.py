@@ -1,7 +1,10 @@
 """The columnar cache on disk: an index of what was read, and chunks of rows. Safe to delete at any time.
 
     results/.cache/store-<version>/index
-    results/.cache/store-<version>/<chunk>.measurements.arrow, <chunk>.runs.arrow, <chunk>.newest.arrow
+    results/.cache/store-<version>/<chunk>.measurements.arrow (or, of a sealed one, <chunk>.parquet)
+    results/.cache/store-<version>/<chunk>.runs.arrow, <chunk>.newest.arrow
+
+The index is small: which files a chunk holds, and their stamps, stand among its runs.
 
 The version covers the schema and polars. Writing a cache deletes those of older schemas. Where the results folder
 cannot be written, a temporary folder serves for the life of the process.
@@ -14,6 +17,7 @@ import re
 import shutil
 import tempfile
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
@@ -22,7 +26,7 @@ import polars as pl
 from dashboard.store import chunks
 from dashboard.store.asv_format import Meaning
 from dashboard.store.chunks import Chunk
-from dashboard.store.files import Stamp
+from dashboard.store.files import Entry
 from dashboard.store.schema import SCHEMA_VERSION
 
 INDEX = "index"  # JSON, but not by name: asv takes every *.json below results/ for a result file
@@ -30,18 +34,11 @@ _VERSION = re.compile(r"store-(\d+)-.+")
 _SPARED_S = 3600.0  # a chunk file nobody knows is deleted when it is older
 
 
-class Entry(msgspec.Struct, frozen=True):
-    """What was learnt of one result file: the chunk with its rows, or why it has none."""
-
-    stamp: Stamp
-    chunk: str = ""
-    problem: str = ""
-
-
 class Index(msgspec.Struct, frozen=True):
-    """Everything the store knew when it was written."""
+    """Everything the store knew when it was written, but for what the chunks hold themselves."""
 
-    files: dict[str, Entry] = {}
+    chunks: dict[str, list[str]] = {}  # by name: the files in it whose rows no longer count
+    unreadable: dict[str, Entry] = {}  # by path
     benchmarks: dict[str, dict[str, Meaning]] = {}  # by path of benchmarks.json: the meanings that rows were made with
     machines: dict[str, str] = {}  # by path of machine.json: the name that rows were made with
 
@@ -53,21 +50,19 @@ class Cache:
         self.folder, self._temporary = _folder(results)
 
     def load(self) -> tuple[Index, dict[str, Chunk]]:
-        """The index and every chunk it names, with the rows that count; files of a lost chunk are not in the index."""
+        """The index and every chunk it names that is still there, with the rows that count."""
         try:
             index = msgspec.json.decode((self.folder / INDEX).read_bytes(), type=Index)
         except (OSError, msgspec.DecodeError):
             return Index(), {}
-        sources: dict[str, set[str]] = {}
-        for path, entry in index.files.items():
-            if entry.chunk:
-                sources.setdefault(entry.chunk, set()).add(path)
-        found = {name: chunk.keep(sources[name]) for name, chunk in chunks.load(self.folder, sources).items()}
-        files = {path: entry for path, entry in index.files.items() if not entry.chunk or entry.chunk in found}
-        return Index(files, index.benchmarks, index.machines), found
+        found = chunks.load(self.folder, index.chunks)
+        return index, {name: chunk.without(index.chunks[name]) for name, chunk in found.items()}
 
-    def save(self, index: Index, new: list[Chunk]) -> None:
-        """Write new chunks, then the index that names them; delete chunks it no longer names. Raises OSError."""
+    def save(self, index: Index, new: list[Chunk], replaced: Collection[str]) -> None:
+        """Write new chunks in memory, then the index that names all of them; delete what it has not named for an hour.
+
+        ``replaced`` are the chunks that the index before still named. Raises OSError.
+        """
         self.folder.parent.mkdir(exist_ok=True)
         self.folder.mkdir(exist_ok=True)
         for chunk in new:
@@ -75,7 +70,8 @@ class Cache:
         temporary = self.folder / f".index.{os.getpid()}"
         temporary.write_bytes(msgspec.json.encode(index))
         os.replace(temporary, self.folder / INDEX)
-        chunks.remove_others(self.folder, {entry.chunk for entry in index.files.values()}, time.time() - _SPARED_S)
+        chunks.touch(self.folder, replaced)
+        chunks.remove_others(self.folder, index.chunks, time.time() - _SPARED_S)
         if self._temporary is None:
             _remove_older(self.folder.parent)
 

@@ -1,90 +1,192 @@
-"""Chunks: the rows of some files, held together in memory and, as Arrow files, in the cache.
+"""Chunks: the rows of some files, held together; a small one in memory, a sealed one in the cache's folder.
 
-A chunk is immutable. Rows of files that changed or went are dropped from it in memory; its file keeps them until the
-chunk is merged into another, and the index says which files' rows count.
+A chunk is immutable. Rows of files that changed or went are dropped from it by dropping its ``runs``; its files in the
+cache keep them until the chunk is merged into another, and the index says which of its files no longer count.
+
+A sealed chunk's rows lie in a Parquet file, series by series, and name their run by its number: what all rows of a run
+share (machine, commit, times, file) is joined to the few rows that a question needs. So a history of years costs the
+memory of its runs, not of its measurements.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import polars as pl
 
+from dashboard.store.files import Stamp
 from dashboard.store.queries import newest_rows
-from dashboard.store.schema import MEASUREMENTS, RUNS, empty
+from dashboard.store.schema import MEASUREMENTS, RUNS, SERIES, empty
 
+OF_RUN = ("machine", "run_id", "source", "project", "environment", "commit", "commit_time")
+"""Columns that all rows of one file share, and a sealed chunk keeps once."""
+
+HELD_RUNS: dict[str, pl.DataType] = {**RUNS, "run": pl.UInt32(), "mtime_ns": pl.Int64(), "size": pl.Int64()}
+"""``runs`` of a chunk: ``run`` is what its rows name it by, the last two are the file's stamp."""
+
+SEALED: dict[str, pl.DataType] = {"run": pl.UInt32(), **{n: t for n, t in MEASUREMENTS.items() if n not in OF_RUN}}
+_ORDER = [name for name in (*SERIES, "project") if name in MEASUREMENTS]
+_ROW_GROUP = 50_000
 _LOADERS = 2
+
+Partition = tuple[str, str, str]  # machine, project, operator; "" for the many operators of a foreign file
 
 
 @dataclass(frozen=True)
 class Chunk:
     """``name`` is unique for all time and names its files in the cache.
 
-    ``newest`` holds the positions of the newest row of every series in it (column "row"): found once, when the chunk
-    is made, it spares every start the grouping of all rows.
+    ``latest`` is the newest row of every series in it: found once, when the chunk is made. ``held`` are the rows of a
+    chunk in memory, ``path`` the file with those of a sealed one.
     """
 
     name: str
-    measurements: pl.DataFrame
     runs: pl.DataFrame
-    newest: pl.DataFrame
+    latest: pl.DataFrame
+    held: pl.DataFrame | None = None
+    path: Path | None = None
+
+    def rows(self, runs: pl.DataFrame | None = None) -> pl.LazyFrame:
+        """Its measurements; those of some of its runs alone where they are given."""
+        chosen = self.runs if runs is None else runs
+        if self.path is None:
+            assert self.held is not None
+            rows = self.held.lazy()
+            return rows if runs is None else rows.join(chosen.lazy().select("source"), on="source", how="semi")
+        shared = chosen.lazy().select("run", *OF_RUN)
+        rows = pl.scan_parquet(self.path, glob=False, cache=False)
+        if chosen.height < self.runs.height:
+            rows = rows.filter(pl.col("run").is_in(chosen["run"].implode()))
+        return rows.join(shared, on="run", how="inner", maintain_order="left").select(list(MEASUREMENTS))
 
     @property
-    def latest(self) -> pl.DataFrame:
-        """The newest row of every series."""
-        return self.measurements[self.newest["row"]]
+    def height(self) -> int:
+        """How many rows it has."""
+        return int(self.runs["rows"].sum())
 
-    @property
+    @cached_property
     def sources(self) -> frozenset[str]:
         """The files whose rows it holds."""
         return frozenset(self.runs["source"].cast(pl.String))
 
+    @cached_property
+    def partitions(self) -> frozenset[Partition]:
+        """What there are rows of."""
+        found = self.runs.select(pl.col("machine", "project", "operator").cast(pl.String)).unique()
+        return frozenset(found.iter_rows())
+
+    @cached_property
+    def mark(self) -> int:
+        """A number of the files it holds, whatever their order: those of two chunks add up to that of both."""
+        stamps = self.runs.select(pl.struct(pl.col("source").cast(pl.String), "mtime_ns", "size").alias("stamp"))
+        return int(stamps["stamp"].hash(seed=1).cast(pl.Int128).sum()) if self.runs.height else 0
+
     def keep(self, sources: Collection[str]) -> Chunk:
         """The chunk with the rows of these files alone."""
-        if self.sources <= set(sources):
+        return self if self.sources <= set(sources) else self._of(pl.col("source").is_in(sorted(sources)))
+
+    def without(self, sources: Collection[str]) -> Chunk:
+        """The chunk without the rows of these files."""
+        if self.sources.isdisjoint(sources):
             return self
-        kept = pl.col("source").is_in(sorted(sources))
-        return new_chunk(self.measurements.filter(kept), self.runs.filter(kept), self.name)
+        return self._of(~pl.col("source").is_in(sorted(sources)))
+
+    def _of(self, kept: pl.Expr) -> Chunk:
+        runs = self.runs.filter(kept)
+        held = None if self.held is None else self.held.filter(kept)
+        less = dataclasses.replace(self, runs=runs, held=held)
+        newest = less.latest.filter(kept)
+        return less if newest.height == less.latest.height else dataclasses.replace(less, latest=latest_of(less.rows()))
 
 
-def new_chunk(measurements: pl.DataFrame, runs: pl.DataFrame, name: str = "") -> Chunk:
-    """A chunk of these rows; of a new name, unless it is what is left of an old one."""
-    return Chunk(name or uuid.uuid4().hex, measurements, runs, newest_rows(measurements).to_frame())
+def new_chunk(measurements: pl.DataFrame, runs: pl.DataFrame, stamps: Mapping[str, Stamp]) -> Chunk:
+    """A chunk in memory of the rows of files with these stamps."""
+    files = [stamps[source] for source in runs["source"].cast(pl.String)]
+    numbered = runs.with_columns(
+        run=pl.int_range(runs.height, dtype=pl.UInt32()),
+        mtime_ns=pl.Series([file.mtime_ns for file in files], dtype=pl.Int64()),
+        size=pl.Series([file.size for file in files], dtype=pl.Int64()),
+    )
+    return Chunk(uuid.uuid4().hex, numbered, measurements[newest_rows(measurements)], held=measurements)
+
+
+def latest_of(rows: pl.LazyFrame) -> pl.DataFrame:
+    """``queries.latest`` of rows that are not in memory: the columns that decide are read first."""
+    at = newest_rows(rows.select(*SERIES, "commit_time", "started", "run_id").collect())
+    marked = rows.with_row_index("row").filter(pl.col("row").is_in(at.implode()))
+    return marked.drop("row").collect()
 
 
 def merge(chunks: Sequence[Chunk]) -> Chunk:
-    """One chunk of the rows of many."""
-    return new_chunk(
-        pl.concat([chunk.measurements for chunk in chunks], rechunk=True),
-        pl.concat([chunk.runs for chunk in chunks], rechunk=True),
-    )
+    """One chunk in memory of the rows of many."""
+    runs = pl.concat([chunk.runs for chunk in chunks], rechunk=True)
+    rows = pl.concat([chunk.rows() for chunk in chunks]).collect().rechunk()
+    numbered = runs.with_columns(run=pl.int_range(runs.height, dtype=pl.UInt32()))
+    return Chunk(uuid.uuid4().hex, numbered, rows[newest_rows(rows)], held=rows)
+
+
+def split(chunk: Chunk) -> list[Chunk]:
+    """Chunks in memory of one partition each."""
+    key = ["machine", "project", "operator"]
+    parts = []
+    for runs in chunk.runs.partition_by(key, maintain_order=True):
+        rows = chunk.rows(runs).collect()
+        numbered = runs.with_columns(run=pl.int_range(runs.height, dtype=pl.UInt32()))
+        parts.append(Chunk(uuid.uuid4().hex, numbered, rows[newest_rows(rows)], held=rows))
+    return parts
 
 
 def save(folder: Path, chunk: Chunk) -> None:
-    """Write a chunk's files, each whole or not at all. Raises OSError."""
-    for kind, frame in _frames(chunk).items():
-        path = folder / f"{chunk.name}.{kind}.arrow"
-        temporary = folder / f".{path.name}.{os.getpid()}"
-        try:
-            # A column of nulls alone is left out: it is made again on loading, and then costs no memory.
-            frame.select([column for column in frame if column.null_count() < frame.height]).write_ipc(
-                temporary, compression="lz4"
-            )
-            os.replace(temporary, path)
-        except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                temporary.unlink()
-            raise
+    """Write the files of a chunk in memory, each whole or not at all. Raises OSError."""
+    assert chunk.held is not None
+    _write(folder / f"{chunk.name}.measurements.arrow", chunk.held)
+    _write_described(folder, chunk)
 
 
-def _frames(chunk: Chunk) -> dict[str, pl.DataFrame]:
-    return {"measurements": chunk.measurements, "runs": chunk.runs, "newest": chunk.newest}
+def seal(folder: Path, chunk: Chunk) -> Chunk:
+    """Write a chunk in memory as a sealed one, which it returns. Raises OSError."""
+    assert chunk.held is not None
+    path = folder / f"{chunk.name}.parquet"
+    numbers = chunk.runs.select("source", "run")
+    order = [pl.col(name).to_physical() for name in _ORDER]  # in one piece each, whichever first
+    rows = chunk.held.sort(order, maintain_order=True).join(numbers, on="source", how="left", maintain_order="left")
+    temporary = folder / f".{path.name}.{os.getpid()}"
+    try:
+        rows.select(list(SEALED)).write_parquet(temporary, compression="lz4", row_group_size=_ROW_GROUP)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+        raise
+    _write_described(folder, chunk)
+    return dataclasses.replace(chunk, held=None, path=path)
+
+
+def _write_described(folder: Path, chunk: Chunk) -> None:
+    _write(folder / f"{chunk.name}.runs.arrow", chunk.runs)
+    _write(folder / f"{chunk.name}.newest.arrow", chunk.latest)
+
+
+def _write(path: Path, frame: pl.DataFrame) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        # A column of nulls alone is left out: it is made again on loading, and then costs no memory.
+        frame.select([column for column in frame if column.null_count() < frame.height]).write_ipc(
+            temporary, compression="lz4"
+        )
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+        raise
 
 
 def load(folder: Path, names: Collection[str]) -> dict[str, Chunk]:
@@ -95,13 +197,14 @@ def load(folder: Path, names: Collection[str]) -> dict[str, Chunk]:
 
 
 def _load_one(folder: Path, name: str) -> Chunk | None:
+    sealed = folder / f"{name}.parquet"
     try:
-        return Chunk(
-            name,
-            _load(folder / f"{name}.measurements.arrow", MEASUREMENTS),
-            _load(folder / f"{name}.runs.arrow", RUNS),
-            _load(folder / f"{name}.newest.arrow", {"row": pl.UInt32()}),
-        )
+        runs = _load(folder / f"{name}.runs.arrow", HELD_RUNS)
+        latest = _load(folder / f"{name}.newest.arrow", MEASUREMENTS)
+        if not sealed.exists():
+            return Chunk(name, runs, latest, held=_load(folder / f"{name}.measurements.arrow", MEASUREMENTS))
+        rows = pl.scan_parquet(sealed, glob=False, cache=False).collect_schema()
+        return Chunk(name, runs, latest, path=sealed) if dict(rows) == SEALED else None
     except (OSError, pl.exceptions.PolarsError):
         return None  # a cache may lose any file: the results are read again
 
@@ -120,10 +223,18 @@ def _load(path: Path, schema: dict[str, pl.DataType]) -> pl.DataFrame:
 def remove_others(folder: Path, names: Collection[str], older_than: float) -> None:
     """Delete chunk files that are not among ``names`` and were last written before ``older_than`` (seconds, epoch).
 
-    The age spares what another process has written and not yet entered into the index.
+    The age spares what another process has written and not yet entered into the index, or still reads.
     """
-    for path in folder.glob("*.arrow"):
+    for path in (*folder.glob("*.arrow"), *folder.glob("*.parquet")):
         if path.name.partition(".")[0] not in names:
             with contextlib.suppress(FileNotFoundError):
                 if path.stat().st_mtime < older_than:
                     path.unlink()
+
+
+def touch(folder: Path, names: Collection[str]) -> None:
+    """Begin the hour anew in which ``remove_others`` spares the files of chunks that were just replaced."""
+    for name in names:
+        for path in folder.glob(f"{name}.*"):
+            with contextlib.suppress(FileNotFoundError):
+                os.utime(path)

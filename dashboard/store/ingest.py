@@ -54,16 +54,31 @@ def read_described(results: Path, paths: Iterable[str]) -> Described:
     return described
 
 
-def read_files(results: Path, paths: Iterable[str], described: Described) -> Batch:
-    """Read result files of any kind, in the order given."""
-    rows, runs, problems = Table(MEASUREMENTS), Table(RUNS), dict[str, str]()
-    for path in paths:
+class Reader:
+    """Reads result files of any kind one after the other, and keeps their rows."""
+
+    def __init__(self, results: Path, described: Described) -> None:
+        self._results = results
+        self._described = described
+        self._measurements, self._runs = Table(MEASUREMENTS), Table(RUNS)
+        self._problems = dict[str, str]()
+
+    @property
+    def rows(self) -> int:
+        """How many measurements it holds."""
+        return self._measurements.rows
+
+    def read(self, path: str) -> None:
+        """Add one file; what cannot be read becomes a problem."""
         try:
-            read_file(path, _read(results / path), described, rows, runs)
+            read_file(path, _read(self._results / path), self._described, self._measurements, self._runs)
         except Unreadable as error:
-            problems[path] = str(error)
-    forget_labels()
-    return Batch(rows.frame(), runs.frame(), problems)
+            self._problems[path] = str(error)
+
+    def batch(self) -> Batch:
+        """What was read."""
+        forget_labels()
+        return Batch(self._measurements.frame(), self._runs.frame(), self._problems)
 
 
 def read_file(path: str, payload: bytes, described: Described, rows: Table, runs: Table) -> None:

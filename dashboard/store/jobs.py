@@ -1,18 +1,19 @@
-"""Files to chunks, lot by lot; and the messages between a reader and its worker processes."""
+"""Files to chunks, group by group; and the messages between a reader and its worker processes."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 
 from dashboard.store.chunks import Chunk, new_chunk
-from dashboard.store.files import RECORD_SUFFIX
-from dashboard.store.ingest import Described, read_files
+from dashboard.store.files import RECORD_SUFFIX, Stamp
+from dashboard.store.ingest import Described, Reader
 
-FILES_A_CHUNK = 64
+MOST_ROWS = 250_000  # of a chunk: what a reader holds in memory at once
+SEALED_ROWS = 100_000  # from so many on, rows stay on disk
 
 
 class Job(msgspec.Struct):
@@ -20,32 +21,51 @@ class Job(msgspec.Struct):
 
     results: str
     folder: str  # where the chunks go
-    paths: list[str]
+    files: list[tuple[str, Stamp]]
     described: list[str]
 
 
 class Outcome(msgspec.Struct):
-    """What it answers, as JSON on its stdout: the names of the chunks it saved, and what could not be read."""
+    """What it answers, as JSON on its stdout: the names of the chunks it wrote, and what could not be read."""
 
     chunks: list[str]
     problems: dict[str, str]
 
 
-def lots(paths: list[str]) -> list[list[str]]:
-    """Files for one chunk each: our records apart from foreign files, whose columns are others."""
-    ours = [path for path in paths if path.endswith(RECORD_SUFFIX)]
-    foreign = [path for path in paths if not path.endswith(RECORD_SUFFIX)]
-    return [list(lot) for kind in (ours, foreign) for lot in _batched(kind)]
+def in_order(files: Mapping[str, Stamp]) -> list[tuple[str, Stamp]]:
+    """Files that belong together one after the other: our records by machine and operator, oldest run first."""
+    return sorted(files.items(), key=lambda file: _place(file[0]))
 
 
-def _batched(paths: list[str]) -> Iterator[tuple[str, ...]]:
-    rest = iter(paths)
-    while lot := tuple(itertools.islice(rest, FILES_A_CHUNK)):
-        yield lot
+def _place(path: str) -> tuple[bool, str, str, str]:
+    """Whether it is a foreign file, the machine's folder, of a record the operator, and the rest."""
+    folder, _, name = path.rpartition("/")
+    ours = path.endswith(RECORD_SUFFIX)
+    return not ours, folder.partition("/")[0], name if ours else "", path
 
 
-def read_chunks(results: Path, paths: list[str], described: Described) -> Iterator[tuple[Chunk, dict[str, str]]]:
-    """Read files chunk by chunk; with each, what could not be read."""
-    for lot in lots(paths):
-        batch = read_files(results, lot, described)
-        yield new_chunk(batch.measurements, batch.runs), batch.problems
+def read_chunks(
+    results: Path, files: Iterable[tuple[str, Stamp]], described: Described
+) -> Iterator[tuple[Chunk, dict[str, str]]]:
+    """Read files, given ``in_order``, chunk by chunk; with each, what could not be read.
+
+    A chunk ends where it has rows enough, or enough to be sealed and another machine or operator begins.
+    """
+    reader, stamps = Reader(results, described), dict[str, Stamp]()
+    for _, group in itertools.groupby(files, key=lambda file: _place(file[0])[:3]):
+        if reader.rows >= SEALED_ROWS:
+            yield _chunk(reader, stamps)
+            reader, stamps = Reader(results, described), {}
+        for path, stamp in group:
+            reader.read(path)
+            stamps[path] = stamp
+            if reader.rows >= MOST_ROWS:
+                yield _chunk(reader, stamps)
+                reader, stamps = Reader(results, described), {}
+    if stamps:
+        yield _chunk(reader, stamps)
+
+
+def _chunk(reader: Reader, stamps: Mapping[str, Stamp]) -> tuple[Chunk, dict[str, str]]:
+    batch = reader.batch()
+    return new_chunk(batch.measurements, batch.runs, stamps), batch.problems

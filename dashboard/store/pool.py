@@ -13,23 +13,24 @@ from dashboard.store import chunks
 from dashboard.store.chunks import Chunk
 from dashboard.store.files import Stamp
 from dashboard.store.ingest import Described
-from dashboard.store.jobs import Job, Outcome, read_chunks
+from dashboard.store.jobs import Job, Outcome, in_order, read_chunks
 
 FEW_BYTES = 6 << 20  # below, a worker costs more than it saves: it takes half a second to start
 MOST_WORKERS = 4
+_File = tuple[str, Stamp]
 
 
 def read_all(
     results: Path, files: dict[str, Stamp], described: Described, folder: Path
 ) -> tuple[list[Chunk], dict[str, str], set[str]]:
     """Chunks of the files, reasons for those that could not be read, and names of chunks that are saved already."""
+    ordered = in_order(files)
     total = sum(stamp.size for stamp in files.values())
     workers = min(MOST_WORKERS, os.cpu_count() or 1, 1 + total // FEW_BYTES)
     if workers < 2:
-        found, problems = _here(results, list(files), described)
+        found, problems = _here(results, ordered, described)
         return found, problems, set()
-    largest_first = sorted(files, key=lambda path: -files[path].size)
-    shares = [largest_first[i::workers] for i in range(workers)]
+    shares = _shares(ordered, total, workers)
     started = [_start(Job(str(results), str(folder), share, _paths(described))) for share in shares]
     every, problems, saved = list[Chunk](), dict[str, str](), set[str]()
     for process, share in zip(started, shares, strict=True):
@@ -46,9 +47,19 @@ def read_all(
     return every, problems, saved
 
 
-def _here(results: Path, paths: list[str], described: Described) -> tuple[list[Chunk], dict[str, str]]:
+def _shares(ordered: list[_File], total: int, workers: int) -> list[list[_File]]:
+    """As many stretches of the files, of about as many bytes each."""
+    shares: list[list[_File]] = [[] for _ in range(workers)]
+    passed = 0
+    for path, stamp in ordered:
+        shares[min(passed * workers // max(total, 1), workers - 1)].append((path, stamp))
+        passed += stamp.size
+    return shares
+
+
+def _here(results: Path, files: list[_File], described: Described) -> tuple[list[Chunk], dict[str, str]]:
     read, problems = [], dict[str, str]()
-    for chunk, bad in read_chunks(results, paths, described):
+    for chunk, bad in read_chunks(results, files, described):
         read.append(chunk)
         problems |= bad
     return read, problems

@@ -141,8 +141,7 @@ def history(frame: pl.DataFrame, runs: pl.DataFrame | None = None) -> pl.DataFra
     ).sort(_NEWER, nulls_last=False)
     points = rows.group_by("point", maintain_order=True).agg(pl.len()).with_row_index("ordinal").drop("len")
     rows = rows.join(points, on="point", how="left", maintain_order="left").with_columns(case_changed=_case_changed())
-    changes = pl.Series("environment_changed", _environment_changes(rows, runs), pl.String)
-    return rows.with_columns(changes).drop("at", "point")
+    return rows.with_columns(environment_changed=_environment_changes(rows, runs)).drop("at", "point")
 
 
 def _case_changed() -> pl.Expr:
@@ -151,22 +150,17 @@ def _case_changed() -> pl.Expr:
     return ((now != before) & (now != "") & (before != "")).fill_null(False)
 
 
-def _environment_changes(rows: pl.DataFrame, runs: pl.DataFrame | None) -> list[str]:
+def _environment_changes(rows: pl.DataFrame, runs: pl.DataFrame | None) -> pl.Series:
     """By row, the names of the environment's fields that differ from those of the series' row before."""
     if runs is None or rows.is_empty():
-        return [""] * rows.height
-    known = dict(runs.select(pl.col("source", "details").cast(pl.String)).iter_rows())
-    changes: dict[tuple[str, str], str] = {}
-    last: dict[tuple[str, ...], str] = {}
-    found = []
-    for source, *series in rows.select(pl.col("source", *SERIES).cast(pl.String)).iter_rows():
-        now = known.get(source) or ""
-        before = last.get(tuple(series), now)
-        if (before, now) not in changes:
-            changes[before, now] = ", ".join(differing_fields(before, now))
-        found.append(changes[before, now])
-        last[tuple(series)] = now
-    return found
+        return pl.Series([""], dtype=pl.String).new_from_index(0, rows.height)
+    details = runs.select("source", pl.col("details").alias("now")).unique("source")
+    known = rows.select("source", *SERIES).join(details, on="source", how="left", maintain_order="left")
+    pairs = known.select("now", pl.col("now").shift(1).over(SERIES).alias("before"))
+    moved = pairs.filter(pl.col("now") != pl.col("before")).unique()
+    told = [", ".join(differing_fields(before, now)) for now, before in moved.iter_rows()]
+    answers = moved.with_columns(pl.Series("told", told, pl.String))
+    return pairs.join(answers, on=["now", "before"], how="left", maintain_order="left")["told"].fill_null("")
 
 
 def differing_fields(before: str, now: str) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Literal
 
 import polars as pl
 
-SCHEMA_VERSION = 4  # part of the cache's name: raise it when a column changes
+SCHEMA_VERSION = 5  # part of the cache's name: raise it when a column changes
 
 Project = Literal["groundspeed", "asv", "pytest-benchmark"]
 Direction = Literal["lower", "higher"]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,55 +14,78 @@ import polars as pl
 
 from dashboard.store.queries import latest
 from dashboard.store.schema import MACHINES, MEASUREMENTS, PROBLEMS, RUNS, empty
+from dashboard.store.shown import Shown
 
 
 @dataclass(frozen=True)
 class Snapshot:
     """Frames that never change. ``version`` differs whenever any of them does: a cache key for what is made of them.
 
-    ``latest`` is ``queries.latest(measurements)``, made while refreshing: a page over today's state starts from it
-    instead of grouping a million rows. A filter on anything but time, commit or run gives the same before and after.
+    ``latest`` is ``queries.latest`` of all measurements, made while refreshing: a page over today's state starts from
+    it. A filter on anything but time, commit or run gives the same before and after. The measurements themselves, of
+    which there may be more than fit into memory, are had through ``of``.
     """
 
     results: Path
     version: str
-    measurements: pl.DataFrame
+    rows: int  # measurements there are
     latest: pl.DataFrame
     runs: pl.DataFrame
     machines: pl.DataFrame
     problems: pl.DataFrame
+    shown: tuple[Shown, ...] = ()
+
+    def of(
+        self, machine: str = "", project: str = "", operator: str = "", commits: Collection[str] = ()
+    ) -> pl.LazyFrame:
+        """Measurements of these, each "" (and no commits) for all. What is named here is not even read of others.
+
+        A further filter, and a choice of columns, spare what they leave out: collect what is needed, not more.
+        """
+        parts = (each.rows(machine, project, operator, commits) for each in self.shown)
+        return pl.concat([empty(MEASUREMENTS).lazy(), *(part for part in parts if part is not None)], rechunk=False)
+
+    @cached_property
+    def measurements(self) -> pl.DataFrame:
+        """Every measurement, in memory: for stores of which one knows that they are small."""
+        return self.of().collect()
+
+    def intact(self) -> bool:
+        """Whether what its rows are read from is still there: another process may have replaced it."""
+        return all(each.chunk.path is None or each.chunk.path.exists() for each in self.shown)
 
 
 def empty_snapshot(results: Path) -> Snapshot:
     """The snapshot of a folder not read yet."""
-    rows = empty(MEASUREMENTS)
-    return Snapshot(results, "", rows, rows, empty(RUNS), empty(MACHINES), empty(PROBLEMS))
+    return Snapshot(results, "", 0, empty(MEASUREMENTS), empty(RUNS), empty(MACHINES), empty(PROBLEMS))
 
 
 def assemble(
     results: Path,
-    chunks: Iterable[tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]],
+    shown: Iterable[Shown],
     machines: Mapping[str, Mapping[str, Any]],
     problems: Mapping[str, str],
     contents: object,
 ) -> Snapshot:
-    """A snapshot of chunks, each (measurements, its latest, runs); ``contents`` is what the version is made of."""
-    every = list(chunks)
-    runs = _joined((runs for _, _, runs in every), RUNS)
+    """A snapshot of chunks as they are shown; ``contents`` is what else the version is made of."""
+    every = tuple(shown)
+    mark = sum(each.chunk.mark for each in every)
+    runs = _joined((each.runs for each in every), RUNS)
     return Snapshot(
         results=results,
-        version=hashlib.blake2b(repr(contents).encode(), digest_size=8).hexdigest(),
-        measurements=_joined((rows for rows, _, _ in every), MEASUREMENTS),
-        latest=latest(_joined((newest for _, newest, _ in every), MEASUREMENTS)),
+        version=hashlib.blake2b(repr((mark, contents)).encode(), digest_size=8).hexdigest(),
+        rows=sum(each.height for each in every),
+        latest=latest(_joined((each.latest for each in every), MEASUREMENTS)),
         runs=runs,
         machines=_machines(runs, machines),
         problems=pl.DataFrame(sorted(problems.items()), schema=PROBLEMS, orient="row"),
+        shown=every,
     )
 
 
 def _joined(frames: Iterable[pl.DataFrame], schema: dict[str, pl.DataType]) -> pl.DataFrame:
     """The frames one after the other, without copying them."""
-    return pl.concat([empty(schema), *frames], rechunk=False)
+    return pl.concat([empty(schema), *(frame.select(list(schema)) for frame in frames)], rechunk=False)
 
 
 def _machines(runs: pl.DataFrame, described: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import threading
 from pathlib import Path
 
 import polars as pl
 
 from dashboard.store.cache import Cache
-from dashboard.store.files import scan
+from dashboard.store.files import Scanner
 from dashboard.store.known import Known, from_cache, step
 from dashboard.store.schema import PROBLEMS
 from dashboard.store.shown import Shown, show
@@ -26,10 +27,13 @@ class Store:
         self._cache: Cache | None = None
         self._known = Known()
         self._shown: dict[str, Shown] = {}
+        self._scanner = Scanner(results)
 
     @property
     def snapshot(self) -> Snapshot:
-        """The newest snapshot; taking it never waits for a refresh."""
+        """The newest snapshot. Taking it waits for a refresh only where another process has replaced the cache."""
+        if not self._snapshot.intact():
+            self.refresh()
         return self._snapshot
 
     def refresh(self) -> bool:
@@ -38,42 +42,59 @@ class Store:
         When the folder itself has vanished, the last rows stay, beside a problem that says so.
         """
         with self._lock:
+            opened = self._cache is None or not self._snapshot.intact()
             try:
-                found = scan(self.results)
+                if opened:
+                    self._open()
+                found = self._scanner.scan(self._known.files)
             except OSError as error:
                 return self._lost(f"cannot be listed, what was read before is shown: {error.strerror}")
-            if self._cache is None:
-                self._cache = Cache(self.results)
-                self._known = from_cache(*self._cache.load())
+            assert self._cache is not None
             after = step(self.results, self._known, found, self._cache.folder)
-            if after is None and self._snapshot.version and not self._snapshot.version.endswith(_LOST):
+            if after is None and not opened and not self._snapshot.version.endswith(_LOST):
                 return False
-            self._known = after or self._known
+            while after is not None and not after.complete:
+                self._keep(self._cache, after)
+                after = step(self.results, self._known, found, self._cache.folder)
+            unsaved = self._keep(self._cache, after or self._known)
             self._publish()
-            self._save(self._cache)
+            if unsaved:
+                self._snapshot = _with_problem(self._snapshot, str(self._cache.folder), unsaved, _UNSAVED)
             return True
+
+    def _open(self) -> None:
+        """Begin with what the cache holds, also where another process has made it anew. Raises OSError."""
+        os.scandir(self.results).close()  # a folder that is not there is not made
+        self._cache = Cache(self.results)
+        self._known, self._shown = from_cache(*self._cache.load()), {}
+        self._scanner = Scanner(self.results)
+
+    def _keep(self, cache: Cache, after: Known) -> str:
+        """Hold what was read, and keep it for the next start; the reason when it cannot be kept, which costs no more
+        than that start's time."""
+        replaced = self._known.saved - after.chunks.keys()
+        new = [chunk for name, chunk in after.chunks.items() if name not in after.saved]
+        self._known = after
+        try:
+            cache.save(after.index, new, replaced)
+        except OSError as error:
+            return f"the cache cannot be written, the next start will read every file: {error.strerror}"
+        self._known = dataclasses.replace(after, saved=frozenset(after.chunks))
+        return ""
 
     def _publish(self) -> None:
         known = self._known
         self._shown = show(known.chunks.values(), self._shown, known.has_rows)
-        frames = [(each.measurements, each.latest, each.runs) for each in self._shown.values()]
         copies = {file: copy_of(other) for each in self._shown.values() for file, other in each.doubles.items()}
-        stamps = sorted((path, *entry.stamp) for path, entry in known.files.items())
-        contents = (stamps, sorted(known.described_stamps.items()), sorted(known.problems.items()))
+        described = sorted((path, stamp.mtime_ns, stamp.size) for path, stamp in known.described_stamps.items())
+        problems = known.problems
         self._snapshot = assemble(
-            self.results, frames, known.described.machines, {**copies, **known.problems}, contents
+            self.results,
+            self._shown.values(),
+            known.described.machines,
+            {**copies, **problems},
+            (described, sorted(problems.items())),
         )
-
-    def _save(self, cache: Cache) -> None:
-        """Keep what was read for the next start. A cache that cannot be written costs that start time, nothing else."""
-        new = [chunk for name, chunk in self._known.chunks.items() if name not in self._known.saved]
-        try:
-            cache.save(self._known.index, new)
-        except OSError as error:
-            reason = f"the cache cannot be written, the next start will read every file: {error.strerror}"
-            self._snapshot = _with_problem(self._snapshot, str(cache.folder), reason, _UNSAVED)
-        else:
-            self._known = dataclasses.replace(self._known, saved=frozenset(self._known.chunks))
 
     def _lost(self, reason: str) -> bool:
         if self._snapshot.version.endswith(_LOST):

@@ -13,7 +13,7 @@ import msgspec
 
 from dashboard.store import chunks
 from dashboard.store.ingest import read_described
-from dashboard.store.jobs import Job, Outcome, read_chunks
+from dashboard.store.jobs import SEALED_ROWS, Job, Outcome, read_chunks
 
 
 def main() -> None:
@@ -22,8 +22,11 @@ def main() -> None:
     job = msgspec.json.decode(sys.stdin.buffer.read(), type=Job)
     results, folder = Path(job.results), Path(job.folder)
     outcome = Outcome([], {})
-    for chunk, problems in read_chunks(results, job.paths, read_described(results, job.described)):
-        chunks.save(folder, chunk)
+    for chunk, problems in read_chunks(results, job.files, read_described(results, job.described)):
+        if chunk.height < SEALED_ROWS:
+            chunks.save(folder, chunk)
+        else:
+            chunks.seal(folder, chunk)
         outcome.chunks.append(chunk.name)
         outcome.problems |= problems
     sys.stdout.buffer.write(msgspec.json.encode(outcome))
