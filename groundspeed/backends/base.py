@@ -34,6 +34,8 @@ class Opened:
     tuning, adopt_tuning
         What an autotuner has learnt so far, by kernel, as JSON can hold it; and taking over what another copy of the
         same kernels learnt, in this process or another.
+    own_memory
+        Why torch's allocator does not see what it allocates; its peak memory is then not measured.
     """
 
     prepare: Callable[[Mapping[str, Any]], Run]
@@ -44,10 +46,11 @@ class Opened:
     tuned: Callable[[], str] = lambda: ""
     tuning: Callable[[], Mapping[str, Any]] = dict
     adopt_tuning: Callable[[Mapping[str, Any]], None] = lambda learnt: None
+    own_memory: str = ""
 
 
 class Backend(Protocol):
-    """A module of this package."""
+    """A module of this package, or a Library."""
 
     def absent(self, device: str) -> str | None:
         """Why this back end cannot be timed on a device ("cuda" or "cpu") here, or None."""

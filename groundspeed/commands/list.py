@@ -19,6 +19,8 @@ from groundspeed.project import find_project, parse_target, shown
 from groundspeed.report.style import Style
 from groundspeed.tree import BACKENDS, SpecError, Tree
 
+_OTHERS = "libraries"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("operator", nargs="?", metavar="OPERATOR[/IMPL]", help="show this one in full")
@@ -40,16 +42,24 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _overview(tree: Tree, style: Style) -> list[str]:
-    counts = {name: Counter(i.backend for i in tree.implementations(name)) for name in tree.operators()}
-    backends = [*BACKENDS, *sorted({backend for count in counts.values() for backend in count} - set(BACKENDS))]
+    counts = {name: Counter(_column(i.backend) for i in tree.implementations(name)) for name in tree.operators()}
+    backends = [*BACKENDS, *([_OTHERS] if any(count[_OTHERS] for count in counts.values()) else [])]
     wide = max((len(name) for name in counts), default=0)
-    cells = "".join(f"{backend:>8}" for backend in backends)
+    cells = "".join(f"{backend:>{_wide(backend)}}" for backend in backends)
     lines = [style.dim(f"{'operator':<{wide}}{cells}   cases small/core/full")]
     for name, count in counts.items():
-        numbers = "".join(f"{count[backend] or '–':>8}" for backend in backends)
+        numbers = "".join(f"{count[backend] or '–':>{_wide(backend)}}" for backend in backends)
         lines.append(f"{style.bold(name.ljust(wide))}{numbers}   {_sizes(tree, name)}")
     total = sum(sum(count.values()) for count in counts.values())
     return [*lines, "", f"{len(counts)} operators, {total} implementations. One in full: groundspeed list OPERATOR"]
+
+
+def _column(backend: str) -> str:
+    return backend if backend in BACKENDS else _OTHERS
+
+
+def _wide(column: str) -> int:
+    return max(8, len(column) + 2)
 
 
 def _sizes(tree: Tree, operator: str) -> str:

@@ -98,7 +98,7 @@ class _Timed:
 class _Taken:
     """What one call takes of the device besides time."""
 
-    peak_bytes: int
+    peak_bytes: int | None
     energy_nj: float | None
     energy_remark: str
 
@@ -137,8 +137,11 @@ def compile_count() -> int:
     return int(torch._dynamo.utils.counters["stats"]["unique_graphs"])
 
 
-def _peak_memory(bench: Bench, prepared: Prepared) -> int:
+def _peak_memory(bench: Bench, prepared: Prepared) -> int | None:
+    """Bytes, or None where torch's allocator does not see them all."""
     name = prepared.contender.name
+    if prepared.contender.opened.own_memory:
+        return None
     with bench.phase("memory", name):
         if prepared.contender.implementation.backend == "cupy":
             from groundspeed.backends.cupy_backend import torch_allocator
@@ -216,13 +219,14 @@ def _row(
         resources=list(contender.opened.resources()),
         tuned=contender.opened.tuned(),
         clocks=timed.clocks,
-        notes=_notes(timed, index, taken),
+        notes=_notes(timed, index, taken, contender.opened.own_memory),
     )
 
 
-def _notes(timed: _Timed, index: int, taken: _Taken) -> list[str]:
+def _notes(timed: _Timed, index: int, taken: _Taken, own_memory: str) -> list[str]:
     retaken = f"{timed.rounds.retaken} rounds throttled and taken again" if timed.rounds.retaken else ""
-    said = (retaken, *timed.remarks, *sample_remarks(timed.rounds.samples[index]), taken.energy_remark)
+    memory = f"peak memory is not measured: {own_memory}" if own_memory else ""
+    said = (retaken, *timed.remarks, *sample_remarks(timed.rounds.samples[index]), memory, taken.energy_remark)
     return [one for one in said if one]
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+from collections.abc import Iterable
 
 import torch
 
 import groundspeed
+from groundspeed.backends.libraries import versions
 from groundspeed.measure import gpu_state
 from groundspeed.records import Environment
 
@@ -25,8 +27,8 @@ def gpu_handle(device: str) -> gpu_state.Gpu | None:
     return gpu_state.Gpu.open(str(torch.cuda.get_device_properties(torch.cuda.current_device()).uuid))
 
 
-def describe(device: str) -> Environment:
-    """The environment of a sweep on a device."""
+def describe(device: str, backends: Iterable[str] = ()) -> Environment:
+    """The environment of a sweep on a device, by implementations of these back ends."""
     common = {
         "device": device,
         "python": platform.python_version(),
@@ -36,6 +38,7 @@ def describe(device: str) -> Environment:
         "torch": str(torch.__version__),
         "triton": _version("triton"),
         "cupy": _version("cupy-cuda13x") or _version("cupy-cuda12x") or _version("cupy"),
+        "libraries": versions(backends),
         "groundspeed": groundspeed.__version__,
     }
     if device != "cuda":

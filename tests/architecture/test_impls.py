@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from groundspeed.backends.libraries import LIBRARIES
 from groundspeed.tree import BACKENDS, BASELINE, Tree
 from tests.architecture.sources import ROOT, imports
 
@@ -66,7 +67,7 @@ def test_every_file_that_looks_like_an_implementation_is_one(operator):
 
 
 def _named_like_one(path):
-    return path.suffix == ".py" and path.stem.partition("_")[0] in BACKENDS and "_" in path.stem
+    return path.suffix == ".py" and path.stem.partition("_")[0] in {*BACKENDS, *LIBRARIES} and "_" in path.stem
 
 
 @pytest.mark.parametrize("operator", OPERATORS)

@@ -1,0 +1,33 @@
+"""The libraries that implementations may be written with, by the name that such an implementation begins with.
+
+What each of them runs, and what stopped those that are not here, is in docs/backends.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from groundspeed.backends.library import Library
+
+_ANYWHERE = frozenset({"cuda", "cpu"})
+
+LIBRARIES: Mapping[str, Library] = {
+    "jax": Library(
+        title="JAX",
+        module="jax",
+        distribution="jax",
+        extra="jax",
+        devices=_ANYWHERE,
+        # Else its first array takes three quarters of the GPU, and every other implementation runs out of memory.
+        environment={"XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
+        own_memory="XLA allocates for itself, where torch does not count",
+    ),
+    "liger": Library(title="Liger-Kernel", module="liger_kernel", distribution="liger-kernel", extra="liger"),
+    "numba": Library(title="numba-cuda", module="numba_cuda", distribution="numba-cuda", extra="numba"),
+}
+
+
+def versions(backends: Iterable[str]) -> dict[str, str]:
+    """Versions of the wheels behind these back ends, by distribution; of those that are libraries and installed."""
+    wheels = {LIBRARIES[name].distribution: LIBRARIES[name].version() for name in backends if name in LIBRARIES}
+    return {distribution: version for distribution, version in sorted(wheels.items()) if version}

@@ -1,0 +1,76 @@
+"""A back end that is somebody else's package: its implementations take torch's tensors and run on torch's stream."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from groundspeed.backends.base import Opened, torch_outputs, unsupported_of
+from groundspeed.tree import Implementation, Tree
+
+
+@dataclass(frozen=True)
+class Library:
+    """A package whose implementations are called ``<name>_<idea>``.
+
+    title
+        What people call it.
+    module, distribution
+        What is imported, found without being imported; and the wheel whose version the records keep.
+    extra
+        What brings it: ``pip install 'groundspeed[extra]'``.
+    devices
+        Where it can be timed, of "cuda" and "cpu".
+    environment
+        Variables that must be set before it is imported; one that is set already stays.
+    alone
+        Why it needs a worker of its own: what it changes of torch for everybody in its process. Empty where nothing.
+    own_memory
+        Why torch's allocator does not see what it allocates; its peak memory is then not measured.
+    """
+
+    title: str
+    module: str
+    distribution: str
+    extra: str
+    devices: frozenset[str] = frozenset({"cuda"})
+    environment: Mapping[str, str] = field(default_factory=dict)
+    alone: str = ""
+    own_memory: str = ""
+
+    def absent(self, device: str) -> str | None:
+        """Why it cannot be timed on a device here, or None. Imports nothing of it."""
+        if device not in self.devices:
+            return f"{self.title} needs a GPU" if device == "cpu" else f"{self.title} is timed on a CPU"
+        if not found(self.module):
+            return f"{self.distribution} is not installed: pip install 'groundspeed[{self.extra}]'"
+        return None
+
+    def open_implementation(self, tree: Tree, implementation: Implementation) -> Opened:
+        for name, value in self.environment.items():
+            os.environ.setdefault(name, value)
+        module = tree.load(f"{implementation.operator}.{implementation.name}")
+        return Opened(
+            prepare=lambda tensors: module.prepare(**tensors),
+            unsupported=unsupported_of(module),
+            to_torch=torch_outputs,
+            own_memory=self.own_memory,
+        )
+
+    def version(self) -> str:
+        """Of the wheel that is installed; empty where none is."""
+        try:
+            return importlib.metadata.version(self.distribution)
+        except importlib.metadata.PackageNotFoundError:
+            return ""
+
+
+def found(module: str) -> bool:
+    """Whether a module could be imported; only the packages that it lies in are."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # a package around it
+        return False

@@ -1,0 +1,75 @@
+"""JAX on the CPU: the exchange with torch, and every jax_* implementation against its oracle."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+pytest.importorskip("jax", reason="jax is not installed: pip install 'groundspeed[dev]'")
+
+from groundspeed.backends import backend
+from groundspeed.operator import Role
+from tests.impls.judge import TREE, accepted, reference
+
+IMPLEMENTATIONS = [
+    implementation
+    for operator in TREE.operators()
+    for implementation in TREE.implementations(operator)
+    if implementation.backend == "jax"
+]
+
+
+def inputs(spec, case, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return spec.inputs(generator, getattr(torch, case.dtype), torch.device("cpu"), **case.dims)
+
+
+def test_there_are_some():
+    assert len({implementation.operator for implementation in IMPLEMENTATIONS}) >= 8
+
+
+@pytest.mark.parametrize("implementation", IMPLEMENTATIONS, ids=lambda i: f"{i.operator}/{i.name}")
+def test_is_right_on_every_check_case_and_reads_the_live_inputs(implementation):
+    spec = TREE.spec(implementation.operator)
+    opened = backend("jax").open_implementation(TREE, implementation)
+    for case in spec.check_cases:
+        if case.dtype == "float16" or opened.unsupported(case) is not None:  # XLA compiles it as it does bfloat16
+            continue
+        made = inputs(spec, case)
+        held = {name: value.tensor for name, value in made.items()}
+        run = opened.prepare(held)
+        for name, fresh in inputs(spec, case, seed=1).items():
+            if fresh.role is Role.DATA:
+                held[name].copy_(fresh.tensor)
+        (out,) = opened.to_torch(run())
+        assert out.dtype == getattr(torch, case.dtype), case.label
+        assert accepted(spec, case, out, reference(spec, held)), case.label
+
+
+@pytest.fixture(scope="module")
+def exchange():
+    return TREE.load("_jax.exchange")
+
+
+def test_a_tensor_and_its_array_share_memory(exchange):
+    tensor = torch.arange(64, dtype=torch.float32)
+    array = exchange.as_array(tensor)
+    tensor[3] = 99.0
+    assert float(array[3]) == 99.0
+    assert exchange.as_tensors(array, tensor.device).data_ptr() == tensor.data_ptr()
+
+
+@pytest.mark.parametrize("tensor", [torch.arange(32.0)[::2], torch.arange(33.0)[1:]], ids=["strided", "off alignment"])
+def test_what_xla_cannot_read_as_it_lies_is_copied(exchange, tensor):
+    array = exchange.as_array(tensor)
+    assert array.tolist() == tensor.tolist()
+
+
+def test_integers_keep_their_64_bits(exchange):
+    assert int(exchange.as_array(torch.tensor([1 << 40]))[0]) == 1 << 40
+
+
+def test_outputs_are_fresh_memory(exchange):
+    run = exchange.compiled(lambda x: x + 1, torch.ones(64))
+    first, second = run(), run()
+    assert first.data_ptr() != second.data_ptr() and first.tolist() == second.tolist() == [2.0] * 64

@@ -1,0 +1,128 @@
+"""A library's back end: absent with its reason, opened with its variables, its version kept, and nothing imported
+early.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from groundspeed.backends import MODULES, backend
+from groundspeed.backends.libraries import LIBRARIES, versions
+from groundspeed.backends.library import Library
+from groundspeed.errors import UserError
+from groundspeed.tree import Tree
+from tests.architecture.sources import ROOT
+
+ABSENT = Library(title="Nowhere", module="nowhere.at.all", distribution="nowhere-at-all", extra="nowhere")
+SPEC = "SPEC = None\n"
+IMPLEMENTATION = '''"""Twice its input, by a package."""
+
+import os
+
+import pretend
+
+SEEN = os.environ["PRETEND_MEMORY"]
+
+
+def unsupported(dtype, N):
+    return "no half" if dtype == "float16" else None
+
+
+def prepare(x):
+    return lambda: pretend.twice(x)
+'''
+
+
+def test_one_that_is_not_there_says_what_to_type():
+    assert ABSENT.absent("cuda") == "nowhere-at-all is not installed: pip install 'groundspeed[nowhere]'"
+    assert ABSENT.absent("cpu") == "Nowhere needs a GPU"
+    assert ABSENT.version() == ""
+
+
+@pytest.fixture
+def pretend(tmp_path, monkeypatch):
+    """A library on the path with a wheel's metadata, and a tree with one implementation by it."""
+    packages, impls = tmp_path / "packages", tmp_path / "impls" / "double"
+    for folder in (packages / "pretend-1.2.3.dist-info", impls):
+        folder.mkdir(parents=True)
+    (packages / "pretend.py").write_text("def twice(x):\n    return x * 2\n")
+    (packages / "pretend-1.2.3.dist-info" / "METADATA").write_text("Name: pretend\nVersion: 1.2.3\n")
+    (impls / "spec.py").write_text(SPEC)
+    (impls / "pretend_call.py").write_text(IMPLEMENTATION)
+    monkeypatch.syspath_prepend(str(packages))
+    monkeypatch.delenv("PRETEND_MEMORY", raising=False)
+    library = Library(
+        title="Pretend",
+        module="pretend",
+        distribution="pretend",
+        extra="pretend",
+        devices=frozenset({"cpu"}),
+        environment={"PRETEND_MEMORY": "little"},
+        own_memory="it has its own",
+    )
+    yield library, Tree(tmp_path / "impls")
+    os.environ.pop("PRETEND_MEMORY", None)
+    sys.modules.pop("pretend", None)
+
+
+def test_one_that_is_there_is_opened_with_its_variables_set_first(pretend):
+    import torch
+
+    library, tree = pretend
+    assert library.absent("cpu") is None and library.absent("cuda") == "Pretend is timed on a CPU"
+    assert "pretend" not in sys.modules  # asking whether it is there imports nothing
+    opened = library.open_implementation(tree, tree.implementation("double", "pretend_call"))
+    run = opened.prepare({"x": torch.tensor([1.0, 2.0])})
+    (out,) = opened.to_torch(run())
+    assert out.tolist() == [2.0, 4.0]
+    assert opened.own_memory == "it has its own" and opened.own_kernels() is None
+    assert tree.load("double.pretend_call").SEEN == "little"
+
+
+def test_a_variable_that_the_user_set_stays(pretend, monkeypatch):
+    library, tree = pretend
+    monkeypatch.setenv("PRETEND_MEMORY", "all of it")
+    library.open_implementation(tree, tree.implementation("double", "pretend_call"))
+    assert tree.load("double.pretend_call").SEEN == "all of it"
+
+
+def test_versions_are_of_libraries_that_are_used_and_installed(pretend, monkeypatch):
+    library, _ = pretend
+    monkeypatch.setattr("groundspeed.backends.libraries.LIBRARIES", {"pretend": library, "nowhere": ABSENT})
+    assert versions(["torch", "pretend", "nowhere"]) == {"pretend": "1.2.3"}
+    assert versions(["torch", "nowhere"]) == {}
+
+
+def test_every_library_has_a_name_of_its_own_and_an_extra_that_exists():
+    import tomllib
+
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert not set(LIBRARIES) & set(MODULES)
+    for name, library in LIBRARIES.items():
+        assert name.isidentifier() and "_" not in name  # what an implementation's name is cut at
+        assert not library.extra or library.extra in extras
+        assert backend(name) is library
+
+
+def test_an_unknown_back_end_names_those_there_are():
+    with pytest.raises(UserError, match=r"unknown back end 'cudnn'.*torch, cuda.*jax"):
+        backend("cudnn")
+
+
+def test_asking_for_every_library_imports_none_of_them():
+    """Also where it is installed: a listing and a check on the CPU ask this."""
+    program = (
+        "import sys\n"
+        "from groundspeed.backends.libraries import LIBRARIES, versions\n"
+        "for one in LIBRARIES.values(): one.absent('cuda'), one.absent('cpu')\n"
+        "versions(LIBRARIES)\n"
+        "top = {one.module.split('.')[0] for one in LIBRARIES.values()} | {'torch', 'triton', 'numpy'}\n"
+        "print(sorted(name for name in top & set(sys.modules) if getattr(sys.modules[name], '__file__', None)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]"
