@@ -86,9 +86,16 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
 
     specs = Tree(Path(job.specs))
     tree = specs if job.specs == job.tree else Tree(Path(job.tree), specs=specs)
-    if preload.uses_compiler(file for _, _, one in entries(job, tree) for file in one.files):
+    chosen = [one for _, _, one in entries(job, tree)]
+    if preload.uses_compiler(file for one in chosen for file in one.files):
         preload.compiler()  # else the first case that is compiled would pay for all
     spec = adopt_tolerance(tree.spec(job.operator), job.tolerance)
+    if spec.world:
+        from groundspeed.measure.ranks.work import work as spread
+
+        spent = {"start": perf_counter() - began}
+        spread(job, tree, spec, channel, spent)
+        return spent
     teller = Teller(channel)
     bench = make_bench(job, teller.begin)
     seconds = bench.seconds
@@ -96,7 +103,7 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
 
     start = perf_counter()
     ceilings = session_ceilings(job, spec, bench.timer)
-    channel.send(Ready(describe(job.device), ceilings))
+    channel.send(Ready(describe(job.device, {one.backend for one in chosen}), ceilings))
     seconds["ceilings"] = perf_counter() - start
 
     start = perf_counter()
