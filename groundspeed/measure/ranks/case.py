@@ -33,6 +33,7 @@ _ISSUE_NS = 400_000.0  # the host's time for a flush, two barriers and six event
 _SLACK = 2.0
 _LONGER = 3.0
 _TRIES = 3
+_MOST_SAID = 2  # ranks whose complaints are given in full
 
 
 class Culprit(Exception):
@@ -61,7 +62,13 @@ class SpecFault(Exception):
 
 @dataclass(frozen=True)
 class Table:
-    """What a case is measured with. ``begin`` is told of each phase, its limit in seconds and whose it is."""
+    """What a case is measured with.
+
+    begin
+        Told of each phase, the seconds that it may be silent and whose it is.
+    limits
+        Such seconds by phase in place of the usual ones. The ranks have half of them: this process speaks first.
+    """
 
     crew: Crew
     spec: Operator
@@ -70,15 +77,17 @@ class Table:
     begin: Callable[[str, float, str], None]
     check_only: bool = False
     vouched: bool = False
+    limits: Mapping[str, float] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
     def phase(self, name: str, of: str = "") -> Iterator[float]:
         """Announce a phase and add up its time; gives the seconds that a rank may take to answer."""
-        self.begin(name, 2 * PHASE_LIMITS[name], of)
+        limit = self.limits.get(name, 2 * PHASE_LIMITS[name])
+        self.begin(name, limit, of)
         start = perf_counter()
         try:
-            yield PHASE_LIMITS[name]
+            yield limit / 2
         finally:
             self.seconds[name] = self.seconds.get(name, 0.0) + perf_counter() - start
 
@@ -101,11 +110,13 @@ class Table:
                 raise Muddle(lost.fault(self.crew.world)) from lost
 
     def complaint(self, answers: Iterable[Any]) -> Fault | None:
-        """The first rank's fault among answers, saying whose it is."""
-        for rank, answer in enumerate(answers):
-            if isinstance(answer, Fault):
-                return Fault(answer.failure, named(self.crew.world, rank, answer.reason))
-        return None
+        """What ranks complain of among answers, saying which; None when none does."""
+        faults = [(rank, answer) for rank, answer in enumerate(answers) if isinstance(answer, Fault)]
+        if not faults:
+            return None
+        said = [named(self.crew.world, rank, fault.reason) for rank, fault in faults[:_MOST_SAID]]
+        more = [f"and {len(faults) - _MOST_SAID} ranks more"] if len(faults) > _MOST_SAID else []
+        return Fault(faults[0][1].failure, "; ".join([*said, *more]))
 
 
 @dataclass

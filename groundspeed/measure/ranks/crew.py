@@ -23,7 +23,7 @@ from groundspeed.measure.protocol import Job
 from groundspeed.measure.supervisor import how_it_ended
 from groundspeed.records import Failure
 
-_GRACE = 10.0  # seconds in which the others must answer once one cannot any more
+_GRACE = 10.0  # seconds at most in which the others must answer once one cannot any more
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,13 @@ class Answer:
     value: Any = None
     fault: Fault | None = None
     over: bool = False
+
+
+def _why(answer: Answer) -> Fault | None:
+    """What is wrong with an answer: it stands for none, or it is a fault itself, and the others may wait for ever."""
+    if answer.fault is not None or not answer.over:
+        return answer.fault or (answer.value if isinstance(answer.value, Fault) else None)
+    return Fault("crash", "it ended")
 
 
 class RankLost(Exception):
@@ -123,20 +130,21 @@ class Crew:
                     found[rank] = lines[rank].recv()
                 except (EOFError, OSError):
                     found[rank] = Answer(over=True)
-                bad = found[rank].fault is not None or found[rank].over
-                if bad and broken is None:
-                    broken, deadline = rank, min(deadline, monotonic() + _GRACE)
+                if _why(found[rank]) is not None and broken is None:
+                    broken, deadline = rank, min(deadline, monotonic() + min(_GRACE, limit / 4))
         dead = [rank for rank, answer in found.items() if answer.over and answer.fault is None]
         if dead:  # whatever others raised, they raised because of it
             raise self._lost(dead[0])
-        fault = found[broken].fault if broken is not None else None
-        if broken is not None and fault is not None:
+        if broken is not None and (waiting or any(answer.fault for answer in found.values())):
+            why = _why(found[broken])
+            assert why is not None
             self.end()
-            raise RankLost(broken, fault.failure or "error", fault.reason)
+            raise RankLost(broken, why.failure or "error", why.reason)
         if waiting:
             silent = min(waiting)
             self.end()
-            raise RankLost(silent, "timeout", f"no answer within {limit:.0f} s")
+            others = f", although rank {min(found)} was done" if found else ""
+            raise RankLost(silent, "timeout", f"no answer within {limit:.0f} s{others}")
         return found
 
     def _lost(self, rank: int) -> RankLost:

@@ -32,7 +32,7 @@ from groundspeed.measure.judging import (
     renewed,
     sheet_of,
 )
-from groundspeed.measure.opening import open_all
+from groundspeed.measure.opening import entries, open_all
 from groundspeed.measure.protocol import Job
 from groundspeed.measure.ranks.trains import Trains, make_trains
 from groundspeed.measure.ranks.view import of_rank, view_of
@@ -91,7 +91,7 @@ class Desk:
         self._trains = make_trains(self._job.device)
 
     def describe(self) -> Environment:
-        return describe(self._job.device)
+        return describe(self._job.device, {one.backend for _, _, one in entries(self._job, self._tree)})
 
     def ceilings(self) -> Ceilings | None:
         """What this GPU reaches, and what passes between it and the next; asked of one rank, the others being idle."""

@@ -139,6 +139,7 @@ class _Crews:
             begin=self.teller.begin,
             check_only=self.job.check_only,
             vouched=self.job.vouched,
+            limits=self.job.limits,
             seconds=self.seconds,
         )
         return self._table
