@@ -9,6 +9,12 @@ from .._torch.convolution import exact
 from .torch_eager import conv_bn_relu_add
 
 
+def unsupported(dtype, N, C, O, H, W, layout="contiguous"):  # noqa: E741
+    if torch.cuda.is_available() and N == C == O == H == W == 1:
+        return "Inductor's own answer for one pixel of one channel is wrong on a GPU (off by 0.23, torch 2.11)"
+    return None
+
+
 def prepare(x, filters, gamma, beta, mean, variance, residual):
     compiled = torch.compile(conv_bn_relu_add, dynamic=False, fullgraph=True, mode="max-autotune-no-cudagraphs")
 
