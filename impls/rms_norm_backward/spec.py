@@ -1,0 +1,97 @@
+"""The backward pass of rms_norm: gradients of x [M, N] and weight [N], from the saved rstd [M].
+
+With h = x · rstd and g = grad_output · weight, averages taken over a row,
+
+    grad_x = (g - h · avg(g · h)) · rstd,    grad_weight = sum over rows of grad_output · h,
+
+the derivative of y = x · rsqrt(mean(x²) + 1e-6) · weight (Zhang and Sennrich, "Root Mean Square Layer Normalization",
+2019) where rstd is what the forward pass had: rstd is float32 whatever the dtype, as frameworks keep it. The operator
+is this formula for whatever rstd it is given. Memory-bound: about 9 operations for three memory accesses an element.
+
+grad_output is N(0, 1), so grad_x is of the size of rstd and grad_weight N(0, M) about. ``large`` check shapes
+(impls/_specs/rows.py) have values of N(0, 400²), whose squares overflow float16; their rstd is 1/400, and so is grad_x.
+
+Tolerance. float32: h and g are rounded at 2^-24 each, avg(g·h) is a sum of N terms of either sign, off by a few 2^-24
+of their root mean square: grad_x within 5·2^-24·5 = 1.5e-6 of values up to 5. A column's sum over M = 16384 rows is one
+of sqrt(M) = 128, added up in parts of 64 rows and more: a few 2^-24·sqrt(M)·sqrt(64) = 1e-4 if all of them fell on one
+side, 1e-5 in fact: atol 5e-5. A 16-bit output is rounded once; rtol allows twice that, since Triton's interpreter cuts
+bfloat16 off.
+"""
+
+from groundspeed.operator import Operator, Tolerance, Traffic, case, data, weight
+
+EPSILON = 1e-6
+
+
+def inputs(generator, dtype, device, M, N, layout="contiguous"):
+    """grad_output and x [M, N], weight [N] in 0.5 to 1.5, in one dtype, and rstd [M] of x in float32."""
+    import torch
+
+    from .._specs.rows import matrix
+
+    x = matrix(generator, dtype, device, M, N, layout)
+    grad_output = matrix(generator, dtype, device, M, N, "strided" if layout == "strided" else "contiguous")
+    scale = 0.5 + torch.rand(N, generator=generator, dtype=torch.float32, device=device)
+    rstd = torch.rsqrt(x.float().square().mean(dim=-1) + EPSILON)
+    return {
+        "grad_output": data(grad_output),
+        "x": data(x),
+        "weight": weight(scale.to(dtype)),
+        "rstd": data(rstd),
+    }
+
+
+def reference(grad_output, x, weight, rstd):
+    normal = x * rstd[:, None]
+    scaled = grad_output * weight
+    slope = (scaled * normal).mean(dim=-1, keepdim=True)
+    return (scaled - normal * slope) * rstd[:, None], (grad_output * normal).sum(dim=0)
+
+
+def flops(M, N, layout="contiguous"):
+    """Two products for h and g, two operations for each of two sums, three for grad_x: 9 an element."""
+    return 9 * M * N
+
+
+def traffic(itemsize, M, N, layout="contiguous"):
+    return Traffic(read=(2 * M * N + N) * itemsize + 4 * M, write=(M * N + N) * itemsize)
+
+
+def rows(M, N, layout="contiguous"):
+    return M
+
+
+SPEC = Operator(
+    inputs=inputs,
+    reference=reference,
+    flops=flops,
+    bytes=traffic,
+    samples=rows,
+    dtypes=("float32", "float16", "bfloat16"),
+    tolerance={
+        "float32": Tolerance(rtol=1e-5, atol=5e-5),
+        "float16": Tolerance(rtol=2.0**-10, atol=5e-5),
+        "bfloat16": Tolerance(rtol=2.0**-7, atol=5e-5),
+    },
+    check_shapes=(
+        {"M": 0, "N": 8},
+        {"M": 1, "N": 1},
+        {"M": 7, "N": 1000},
+        {"M": 3, "N": 4097},
+        {"M": 11, "N": 768, "layout": "strided"},
+        {"M": 6, "N": 2048, "layout": "large"},
+        {"M": 19, "N": 40},
+        {"M": 2, "N": 16392},
+    ),
+    bench_shapes=(
+        {"M": 4096, "N": 1024},
+        {"M": 16384, "N": 2048},
+        {"M": 16384, "N": 4096},
+        {"M": 8192, "N": 8192},
+        {"M": 2048, "N": 32768},
+    ),
+    tiers={
+        "small": (case("float32", M=4096, N=1024),),
+        "core": (case("float32", M=16384, N=4096), case("bfloat16", M=16384, N=4096)),
+    },
+)
