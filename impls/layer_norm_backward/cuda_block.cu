@@ -1,0 +1,24 @@
+// Blocks that stay and walk over rows, the rows in registers, each column's share of both parameters' gradients too.
+//
+// Memory-bound: grad_output and x read once and grad_x written once, 3·M·N elements, as long as a row of up to 8192
+// elements is held (norm_backward.cuh); the next row is on its way while this one is reduced, one barrier a row for
+// both averages. The gradients of weight and bias cost two rows of float32 partial sums a block, written and read once,
+// about 4 % of the traffic at M = 16384, and a second small kernel. Predicted: 88 % of the ceiling for two reads and a
+// write at rows of 1024 to 8192 elements; longer rows and unaligned ones are read twice, 5·M·N elements: 60 %.
+#include <tuple>
+
+#include "../_cuda/norm_backward.cuh"
+
+namespace {
+
+using namespace groundspeed;
+
+std::tuple<Tensor, Tensor, Tensor> run(Tensor grad_output, Tensor x, Tensor weight, Tensor mean, Tensor rstd) {
+  const NormGradients out = norm_backward<true>(grad_output, x, weight, &mean, rstd, "layer_norm_backward/cuda_block");
+  return {out.x, out.weight, out.bias};
+}
+
+}  // namespace
+
+GROUNDSPEED_OPERATOR(
+    "run(Tensor grad_output, Tensor x, Tensor weight, Tensor mean, Tensor rstd) -> (Tensor, Tensor, Tensor)", run)

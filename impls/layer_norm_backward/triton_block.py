@@ -1,0 +1,17 @@
+"""Programs that stay and walk over rows, rows and each column's share of both parameters' gradients in registers.
+
+Memory-bound: 3·M·N elements for rows of up to 8192 elements; the parameters' gradients cost two rows of float32 partial
+sums a program, written and read once, and a second small kernel (impls/_triton/norm_backward.py). Longer rows are read
+twice, 5·M·N elements. Predicted: behind cuda_block by what a program waits for its next row; 80 % of the ceiling at
+rows of 1024 to 8192 elements.
+"""
+
+from .._triton.norm_backward import norm_backward
+
+
+def prepare(grad_output, x, weight, mean, rstd):
+    def run():
+        return norm_backward(grad_output, x, weight, mean, rstd)
+
+    run()
+    return run
