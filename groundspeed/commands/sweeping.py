@@ -39,7 +39,7 @@ def sweep(opened: Run, plan: Plan, places: Sequence[Place], patience: Patience, 
 
     Raises UserError when a GPU cannot be had to begin with.
     """
-    runs = {name: _narrowed(opened, name, patterns) for name, patterns in plan.items()}
+    runs = {name: narrowed(opened, name, patterns) for name, patterns in plan.items()}
     left = {name: one for name, one in runs.items() if not one.record_path(name).exists()}
     expected = durations.expected(opened, left)
     display = Display(sys.stderr, Style.of(sys.stderr), Estimate(expected, lanes=len(places)))
@@ -73,7 +73,7 @@ def shard_of(opened: Run, plan: Plan, typed: str) -> Cut:
     Stored durations of this very commit do not count: another shard may have stored some before this one begins.
     """
     index, count = parse_shard(typed)
-    runs = {name: _narrowed(opened, name, patterns) for name, patterns in plan.items()}
+    runs = {name: narrowed(opened, name, patterns) for name, patterns in plan.items()}
     expected = durations.expected(opened, runs, apart_from=opened.commit.hash)
     return cut(expected, index, count, opened.commit.hash, opened.commit.dirty)
 
@@ -135,7 +135,7 @@ def _once(display: Display) -> Callable[[str], None]:
 
 def check_first_calls(opened: Run, plan: Plan) -> None:
     """First calls that were asked for, and that no implementation would have, are a typo: raises UserError."""
-    runs = {name: _narrowed(opened, name, patterns) for name, patterns in plan.items()} if opened.first_call else {}
+    runs = {name: narrowed(opened, name, patterns) for name, patterns in plan.items()} if opened.first_call else {}
     if opened.first_call and not any(_has_first_call(run, operator) for operator, run in runs.items()):
         subset = ", ".join(map(str, opened.first_call))
         where = "first_call_subset in pyproject.toml"
@@ -150,7 +150,8 @@ def _has_first_call(run: Run, operator: str) -> bool:
     return any(chosen_case(run.first_call, operator, name, cases) for name in durations.able_to_time(run, operator))
 
 
-def _narrowed(opened: Run, operator: str, patterns: tuple[str, ...]) -> Run:
+def narrowed(opened: Run, operator: str, patterns: tuple[str, ...]) -> Run:
+    """The run as far as one operator is concerned."""
     selection = replace(opened.selection, implementations=patterns, operators=(operator,))
     return replace(opened, selection=selection)
 

@@ -142,7 +142,7 @@ class Display:
         tail = f"{overall * 100:3.0f} %  about {clock(self._estimate.left(paces))} left"
         names = list(self._running)
         many = names[0] if len(names) == 1 else f"{len(names)} operators"
-        head = f"{self._style.bold(many)} {_bar(overall)} {tail}"
+        head = f"{self._style.bold(many)} {bar(overall)} {tail}"
         room = self._style.width - width(head) - 3
         said = [one.said if len(names) == 1 else f"{name} {one.said}" for name, one in self._running.items()]
         each = max(8, (room - 3 * (len(said) - 1)) // len(said))
@@ -158,7 +158,8 @@ class Display:
         self._stream.flush()
 
 
-def _bar(share: float) -> str:
+def bar(share: float) -> str:
+    """Twenty columns between two edges, filled from the left to a share, 0 to 1."""
     eighths = round(share * _BAR * 8)
     full = "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
     return f"▕{pad(full, _BAR)}▏"

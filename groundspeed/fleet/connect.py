@@ -1,0 +1,75 @@
+"""Joining a Ray cluster: the one this machine belongs to, one at an address, or a new one of this machine alone."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import groundspeed
+from groundspeed.errors import UserError
+
+AUTO = "auto"
+_STORE = 100 * 2**20  # bytes of Ray's object store on a cluster of this machine alone: records are small
+
+
+@contextlib.contextmanager
+def connected(address: str) -> Iterator[str]:
+    """Connected to a cluster until the end; yields its address in words.
+
+    The package is shipped to every node as it is here. Raises UserError when Ray is not installed, and when there is
+    no cluster at an address.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    ray = _ray()
+    where = _connect(ray, address)
+    try:
+        yield where
+    finally:
+        ray.shutdown()
+
+
+def _ray() -> Any:
+    try:
+        import ray
+    except ModuleNotFoundError as error:
+        if error.name != "ray":
+            raise
+        install = f"{shlex.quote(sys.executable)} -m pip install 'groundspeed[fleet]'"
+        raise UserError(f"--fleet needs ray; type: {install}") from error
+    return ray
+
+
+def _connect(ray: Any, address: str) -> str:
+    package = Path(groundspeed.__file__).parent
+    how = {
+        "log_to_driver": False,
+        "logging_level": logging.ERROR,
+        "runtime_env": {"py_modules": [str(package)], "excludes": ["__pycache__", "*.pyc"]},
+    }
+    try:
+        ray.init(address=address, **how)
+    except ConnectionError as error:
+        if address != AUTO:
+            raise UserError(f"--fleet {address}: no cluster answers there: {_line(error)}") from error
+        return _own(ray, how)
+    except (ValueError, RuntimeError, OSError) as error:
+        raise UserError(f"--fleet {address}: {_line(error)}") from error
+    return f"the cluster at {address if address != AUTO else ray.get_runtime_context().gcs_address}"
+
+
+def _own(ray: Any, how: dict[str, object]) -> str:
+    from groundspeed.machine import visible_gpu_count
+
+    ray.init(num_gpus=visible_gpu_count(), include_dashboard=False, object_store_memory=_STORE, **how)
+    return "this machine alone: no cluster runs here"
+
+
+def _line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
