@@ -1,39 +1,43 @@
-"""A block a row in CUDA C++ compiled at run time by CuPy: an online maximum and sum, by single elements.
+"""A block a row in CUDA C++ compiled at run time by CuPy: an online maximum and sum, four 16-byte vectors in flight.
 
-Memory-bound: M·V logits read once. Prediction: behind cuda_online, since 4 bytes in flight a thread and load do not
-fill the memory system, and every element costs a second exponential to rescale the sum.
+Memory-bound: M·V logits read once. The sum is rescaled once for four vectors. Prediction: level with cuda_online, with
+CuPy's launch in front.
 """
 
 import cupy
 
 from .._cupy.dtypes import unsupported
-from .._cupy.rows import launch_rows, row_kernel
+from .._cupy.packed_rows import streamed_rows
 
 __all__ = ["prepare", "unsupported"]
 
 SOURCE = r"""
 template <typename T>
-__global__ void cross_entropy_rows(const T* __restrict__ x, const long long* __restrict__ target, T* __restrict__ y,
-                                   long long length) {
+__global__ void __launch_bounds__(256) cross_entropy_rows(const T* __restrict__ x,
+                                                          const long long* __restrict__ target, T* __restrict__ y,
+                                                          long long length) {
   x += blockIdx.x * length;
+  const long long wanted = target[blockIdx.x];
   float maximum = NEGATIVE_INFINITY, sum = 0.0f;
-  for (long long i = threadIdx.x; i < length; i += blockDim.x) {
-    const float value = as_float(x[i]), larger = fmaxf(maximum, value);
-    if (larger != NEGATIVE_INFINITY) sum = sum * __expf(maximum - larger) + __expf(value - larger);
+  stream_row(x, length, [&](const auto& some) {
+    float larger = maximum;
+    for (int i = 0; i < some.kLanes; ++i) larger = fmaxf(larger, some.lanes[i]);
+    if (larger == NEGATIVE_INFINITY) return;
+    sum *= __expf(maximum - larger);
+    for (int i = 0; i < some.kLanes; ++i) sum += __expf(some.lanes[i] - larger);
     maximum = larger;
-  }
+  });
   const float whole = block_max(maximum);
   sum = block_sum(maximum == NEGATIVE_INFINITY ? 0.0f : sum * __expf(maximum - whole));
-  if (threadIdx.x == 0) put(y + blockIdx.x, whole - as_float(x[target[blockIdx.x]]) + logf(sum));
+  if (threadIdx.x == 0) put(y + blockIdx.x, whole - as_float(x[wanted]) + logf(sum));
 }
 """
 
 
 def prepare(x, target):
-    kernel = row_kernel(SOURCE, "cross_entropy_rows", x.dtype)
+    launch = streamed_rows(SOURCE, "cross_entropy_rows", x)
 
     def run():
-        y = cupy.empty(x.shape[:1], dtype=x.dtype)
-        return launch_rows(kernel, y, (cupy.ascontiguousarray(x), target), x.shape[1])
+        return launch(cupy.empty(x.shape[:1], dtype=x.dtype), (cupy.ascontiguousarray(x), target))
 
     return run

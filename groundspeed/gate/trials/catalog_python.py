@@ -48,18 +48,30 @@ def _triton_spin(
         operator,
         implementation,
         Kind.SPIN,
-        Edit(signature, signature.replace("BLOCK: tl.constexpr", "BLOCK: tl.constexpr, CYCLES: tl.constexpr"), kernels),
+        Edit(signature, signature.replace("):", ", CYCLES: tl.constexpr):"), kernels),
         Edit(last, f"{last}    planted_wait(CYCLES)\n"),
         Edit(f"{launch}{block}", f"{launch}, CYCLES=planted(x){block}"),
     )
 
 
-def _cupy_spin(operator: str, kernel: str, last: str, place: str) -> Plant:
+def _cupy_spin(operator: str, kernel: str, last: str, place: str, head: str = "typename T>\n__global__ void") -> Plant:
     """A wait after the ``last`` lines of a kernel; ``place`` are the arguments of the table in it."""
-    begin = f"template <typename T>\n__global__ void {kernel}("
+    begin = f"template <{head} {kernel}("
     wait = f"  if (blockIdx.x == gridDim.x - 1) planted_wait(planted<T>({place}));\n"
     edits = (Edit(begin, f"{TABLE}{C_WAIT}\n{begin}"), Edit(f"{last}}}\n", f"{last}{wait}}}\n"))
     return Plant(operator, "cupy_raw", f"{operator}/cupy_raw.py", Kind.SPIN, cupy_table, edits)
+
+
+def _cupy_held(operator: str, kernel: str) -> Plant:
+    """A wait at the end of a kernel that holds its row in registers."""
+    head = "typename T, int kPacks>\n__global__ void ROW_BOUNDS(kPacks)"
+    return _cupy_spin(operator, kernel, "    put_lanes(y + at, result);\n  });\n", "gridDim.x, length", head)
+
+
+def _cupy_streamed(operator: str, kernel: str, last: str) -> Plant:
+    """A wait at the end of a kernel that streams its row through registers."""
+    head = "typename T>\n__global__ void __launch_bounds__(256)"
+    return _cupy_spin(operator, kernel, last, "gridDim.x, length", head)
 
 
 def _torch_call(operator: str, call: str, again: str, after: str) -> Plant:
@@ -125,11 +137,11 @@ PYTHON = (
     _triton_spin(
         "cross_entropy",
         "triton_online",
-        "row_stride, column_stride, V, BLOCK: tl.constexpr):",
+        "row_stride, V, LANES: tl.constexpr, THREADS: tl.constexpr):",
         1,
-        "    tl.store(y + row, (row_maximum - logit + tl.log(row_total)).to(y.dtype.element_ty))\n",
-        "*x.stride(), length",
-        ", BLOCK=BLOCK,",
+        "    tl.store(y + row, loss.to(y.dtype.element_ty))\n",
+        "x.stride(0), length",
+        ", LANES=lanes,",
     ),
     _triton_spin(
         "gelu",
@@ -140,31 +152,15 @@ PYTHON = (
         "launch(gelu_block, x",
         ")\n",
     ),
-    _cupy_spin(
-        "softmax",
-        "softmax_rows",
-        "    put(y + blockIdx.x * length + i, __expf(as_float(row[i]) - row_maximum) / row_sum);\n  }\n",
-        "gridDim.x, length",
-    ),
-    _cupy_spin(
-        "layer_norm",
-        "layer_norm_rows",
-        "    put(y + i, (as_float(x[i]) - mean) * scale * as_float(weight[i]) + as_float(bias[i]));\n  }\n",
-        "gridDim.x, length",
-    ),
-    _cupy_spin(
-        "rms_norm",
-        "rms_norm_rows",
-        "put(y + i, as_float(x[i]) * scale * as_float(weight[i]));\n",
-        "gridDim.x, length",
-    ),
-    _cupy_spin(
+    _cupy_held("softmax", "softmax_rows"),
+    _cupy_held("layer_norm", "layer_norm_rows"),
+    _cupy_held("rms_norm", "rms_norm_rows"),
+    _cupy_streamed(
         "cross_entropy",
         "cross_entropy_rows",
-        "put(y + blockIdx.x, whole - as_float(x[target[blockIdx.x]]) + logf(sum));\n",
-        "gridDim.x, length",
+        "put(y + blockIdx.x, whole - as_float(x[wanted]) + logf(sum));\n",
     ),
-    _cupy_spin("row_sum", "row_sum_rows", "  if (threadIdx.x == 0) put(y + blockIdx.x, sum);\n", "gridDim.x, length"),
+    _cupy_streamed("row_sum", "row_sum_rows", "  if (threadIdx.x == 0) put(y + blockIdx.x, sum);\n"),
     _cupy_spin("relu", "relu", "    y[i] = value < 0.0f ? T(0.0f) : x[i];\n  }\n", "size, 0"),
     _torch_call("softmax", "torch.softmax(x, dim=-1)", "torch.softmax(x[:few], dim=-1)", "import torch\n\n\n"),
 )
