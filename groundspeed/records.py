@@ -159,6 +159,7 @@ class Measurement(msgspec.Struct, frozen=True, omit_defaults=True):
     failure: Failure | None = None
     reason: str = ""
     unstable: str = ""  # why it is doubtful, although it is kept: a wide interval, others on the GPU
+    apart: bool = False  # measured in a worker of its own: its rounds are no other implementation's
     timer: str = ""  # "cupti", "events", "graph" or "clock"
     samples: dict[str, list[float]] = {}
     kernels: list[str] = []  # device kernels of one call, in order

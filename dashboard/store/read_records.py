@@ -53,6 +53,7 @@ class _Line(msgspec.Struct, gc=False):
     failure: str | None = None
     reason: str = ""
     unstable: str = ""
+    apart: bool = False
     timer: str = ""
     samples: _Samples = _NONE
     prepare_ns: float | None = None
@@ -173,14 +174,15 @@ def _measurements(text: bytes, start: int, stop: int) -> tuple[list[_Line], _Tim
 
 
 def _baselines(lines: list[_Line]) -> list[int]:
-    """The position of the baseline's line on the case of every line; -1 where either of the two is not ok.
+    """The position of the baseline's line on the case of every line; -1 where either is not ok or of other rounds.
 
     As groundspeed.analysis.speedup has it, of which the last of several lines counts.
     """
     case = [(line.dtype, *line.shape.items()) for line in lines]
     at = {case[i]: i for i, line in enumerate(lines) if line.implementation == BASELINE}
     of_ok = {key: i for key, i in at.items() if lines[i].status == "ok"}
-    return [of_ok.get(key, -1) if line.status == "ok" else -1 for key, line in zip(case, lines, strict=True)]
+    paired = [line.status == "ok" and not line.apart for line in lines]
+    return [of_ok.get(key, -1) if one else -1 for key, one in zip(case, paired, strict=True)]
 
 
 def _own_columns(lines: list[_Line]) -> dict[str, Any]:

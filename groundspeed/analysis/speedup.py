@@ -110,13 +110,14 @@ def speedup_table(record: Record, baseline: str = BASELINE, quantity: str = "dev
     return tuple(_row(record.header, entry, baselines.get(_case(entry)), quantity) for entry in record.measurements)
 
 
-def paired_speedup(base: Sequence[float], other: Sequence[float]) -> tuple[Estimate, bool]:
+def paired_speedup(base: Sequence[float], other: Sequence[float], together: bool = True) -> tuple[Estimate, bool]:
     """How many times faster ``other`` is than ``base``, both in ns, and whether rounds could be paired.
 
-    Lists of equal length hold the same rounds: the median of their ratios with its own interval. Otherwise the ratio
-    of the medians; each median's interval is taken at 99.5 %, so that by Bonferroni both hold together at 99 %.
+    Lists of equal length from one worker (``together``) hold the same rounds: the median of their ratios with its own
+    interval. Otherwise the ratio of the medians; each median's interval is taken at 99.5 %, so that by Bonferroni both
+    hold together at 99 %.
     """
-    if len(base) == len(other):
+    if together and len(base) == len(other):
         return Estimate.of(np.asarray(base) / np.asarray(other)), True
     confidence = 1 - (1 - CONFIDENCE) / 2
     above, below = Estimate.of(base, confidence), Estimate.of(other, confidence)
@@ -160,7 +161,8 @@ def _group(name: str, rows: Sequence[Row]) -> GroupSpeedup:
 def _row(header: Header, entry: Measurement, base: Measurement | None, quantity: str) -> Row:
     samples, base_samples = _samples(entry, quantity), _samples(base, quantity)
     time = Estimate.of(samples) if samples else None
-    speedup, paired = paired_speedup(base_samples, samples) if samples and base_samples else (None, False)
+    together = base is not None and base.apart == entry.apart
+    speedup, paired = paired_speedup(base_samples, samples, together) if samples and base_samples else (None, False)
     seconds = time.value / 1e9 if time is not None and time.value > 0 else None
     top = ceiling(header.ceilings, header.bound, entry.dtype, entry.flops, (entry.bytes_read, entry.bytes_written))
     known = top is not None and seconds is not None

@@ -14,7 +14,6 @@ _ANYWHERE = frozenset({"cuda", "cpu"})
 LIBRARIES: Mapping[str, Library] = {
     "jax": Library(
         title="JAX",
-        module="jax",
         distribution="jax",
         extra="jax",
         devices=_ANYWHERE,
@@ -22,8 +21,19 @@ LIBRARIES: Mapping[str, Library] = {
         environment={"XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
         own_memory="XLA allocates for itself, where torch does not count",
     ),
-    "liger": Library(title="Liger-Kernel", module="liger_kernel", distribution="liger-kernel", extra="liger"),
-    "numba": Library(title="numba-cuda", module="numba_cuda", distribution="numba-cuda", extra="numba"),
+    "liger": Library(title="Liger-Kernel", distribution="liger-kernel", extra="liger"),
+    "flaggems": Library(title="FlagGems", distribution="flag-gems", extra="flaggems"),
+    "quack": Library(title="QuACK", distribution="quack-kernels", extra="quack"),
+    "flashattn": Library(title="FlashAttention 4", distribution="flash-attn-4", extra="flashattn"),
+    "numba": Library(
+        title="numba-cuda",
+        distribution="numba-cuda",
+        extra="numba",
+        environment={"NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS": "0"},  # else it counts the blocks of every launch
+    ),
+    "warp": Library(title="NVIDIA Warp", distribution="warp-lang", extra="warp"),
+    "cutile": Library(title="cuda.tile", distribution="cuda-tile", extra="cutile"),
+    "nvmath": Library(title="nvmath-python", distribution="nvmath-python", extra="nvmath"),
 }
 
 

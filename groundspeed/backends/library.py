@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from groundspeed.backends import patches
 from groundspeed.backends.base import Opened, torch_outputs, unsupported_of
+from groundspeed.errors import UserError
 from groundspeed.tree import Implementation, Tree
 
 
@@ -18,8 +19,8 @@ class Library:
 
     title
         What people call it.
-    module, distribution
-        What is imported, found without being imported; and the wheel whose version the records keep.
+    distribution
+        The wheel that must be installed, and whose version the records keep.
     extra
         What brings it: ``pip install 'groundspeed[extra]'``.
     devices
@@ -33,7 +34,6 @@ class Library:
     """
 
     title: str
-    module: str
     distribution: str
     extra: str
     devices: frozenset[str] = frozenset({"cuda"})
@@ -44,15 +44,22 @@ class Library:
     def absent(self, device: str) -> str | None:
         """Why it cannot be timed on a device here, or None. Imports nothing of it."""
         if device not in self.devices:
-            return f"{self.title} needs a GPU" if device == "cpu" else f"{self.title} is timed on a CPU"
-        if not found(self.module):
+            return f"{self.title} is timed on a {'GPU' if device == 'cpu' else 'CPU'} alone"
+        if not self.version():
             return f"{self.distribution} is not installed: pip install 'groundspeed[{self.extra}]'"
         return None
 
     def open_implementation(self, tree: Tree, implementation: Implementation) -> Opened:
         for name, value in self.environment.items():
             os.environ.setdefault(name, value)
+        before = patches.seen()
         module = tree.load(f"{implementation.operator}.{implementation.name}")
+        changed = patches.since(before)
+        if changed and not self.alone:
+            raise UserError(
+                f"{implementation.operator}/{implementation.name}: importing it changes torch for every other "
+                f"implementation: {', '.join(changed[:3])}; declare {self.title} alone in backends/libraries.py"
+            )
         return Opened(
             prepare=lambda tensors: module.prepare(**tensors),
             unsupported=unsupported_of(module),
@@ -66,11 +73,3 @@ class Library:
             return importlib.metadata.version(self.distribution)
         except importlib.metadata.PackageNotFoundError:
             return ""
-
-
-def found(module: str) -> bool:
-    """Whether a module could be imported; only the packages that it lies in are."""
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # a package around it
-        return False

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic
 
 import msgspec
 
+from groundspeed.measure.apart import is_apart, parts
 from groundspeed.measure.process import Worker, start_worker
 from groundspeed.measure.protocol import CaseDone, Done, Dying, Event, Job, Phase, Ready, Row, decode_event
 from groundspeed.measure.workers import Workers
@@ -44,6 +45,20 @@ class Outcome:
     seconds: dict[str, float] = field(default_factory=dict)
     problem: str = ""  # why nothing could be measured at all
 
+    def add(self, other: Outcome) -> None:
+        """Take in what another part of the job brought."""
+        rows = other.rows.items()
+        self.rows |= {key: msgspec.structs.replace(row, apart=True) if is_apart(key[1]) else row for key, row in rows}
+        if self.environment is None or other.environment is None:
+            self.environment = self.environment or other.environment
+        else:
+            libraries = {**self.environment.libraries, **other.environment.libraries}
+            self.environment = msgspec.structs.replace(self.environment, libraries=libraries)
+        self.ceilings = self.ceilings or other.ceilings
+        for name, seconds in other.seconds.items():
+            self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+        self.problem = self.problem or other.problem
+
 
 def supervise(
     job: Job,
@@ -52,13 +67,37 @@ def supervise(
     first: Worker | None = None,
     workers: Workers | None = None,
 ) -> Outcome:
-    """Run a job to its end, through as many workers as it takes.
+    """Run a job to its end, through as many workers as it takes, one at a time.
 
     first
         A worker that waits for a job already.
     workers
         Where the others come from; without it each is started anew in ``environment``.
     """
+    pieces = parts(job)
+    if len(pieces) == 1:
+        return _supervise(job, environment, progress, first, workers)
+    whole = Outcome()
+    expected = len(job.cases) * len(job.implementations)
+    for piece in pieces:
+        done = len(whole.rows)
+
+        def tell(where: Progress, done: int = done) -> None:
+            progress(replace(where, rows=done + where.rows, rows_expected=expected))
+
+        whole.add(_supervise(piece, environment, tell, first, workers))
+        first = None
+    return whole
+
+
+def _supervise(
+    job: Job,
+    environment: dict[str, str],
+    progress: Callable[[Progress], None],
+    first: Worker | None,
+    workers: Workers | None,
+) -> Outcome:
+    """Run a job all of whose implementations may share a worker."""
     outcome = Outcome()
     remaining = list(range(len(job.cases)))
     attempt: Job | None = job

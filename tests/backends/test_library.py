@@ -17,7 +17,7 @@ from groundspeed.errors import UserError
 from groundspeed.tree import Tree
 from tests.architecture.sources import ROOT
 
-ABSENT = Library(title="Nowhere", module="nowhere.at.all", distribution="nowhere-at-all", extra="nowhere")
+ABSENT = Library(title="Nowhere", distribution="nowhere-at-all", extra="nowhere")
 SPEC = "SPEC = None\n"
 IMPLEMENTATION = '''"""Twice its input, by a package."""
 
@@ -39,7 +39,7 @@ def prepare(x):
 
 def test_one_that_is_not_there_says_what_to_type():
     assert ABSENT.absent("cuda") == "nowhere-at-all is not installed: pip install 'groundspeed[nowhere]'"
-    assert ABSENT.absent("cpu") == "Nowhere needs a GPU"
+    assert ABSENT.absent("cpu") == "Nowhere is timed on a GPU alone"
     assert ABSENT.version() == ""
 
 
@@ -57,7 +57,6 @@ def pretend(tmp_path, monkeypatch):
     monkeypatch.delenv("PRETEND_MEMORY", raising=False)
     library = Library(
         title="Pretend",
-        module="pretend",
         distribution="pretend",
         extra="pretend",
         devices=frozenset({"cpu"}),
@@ -73,7 +72,7 @@ def test_one_that_is_there_is_opened_with_its_variables_set_first(pretend):
     import torch
 
     library, tree = pretend
-    assert library.absent("cpu") is None and library.absent("cuda") == "Pretend is timed on a CPU"
+    assert library.absent("cpu") is None and library.absent("cuda") == "Pretend is timed on a CPU alone"
     assert "pretend" not in sys.modules  # asking whether it is there imports nothing
     opened = library.open_implementation(tree, tree.implementation("double", "pretend_call"))
     run = opened.prepare({"x": torch.tensor([1.0, 2.0])})
@@ -88,6 +87,41 @@ def test_a_variable_that_the_user_set_stays(pretend, monkeypatch):
     monkeypatch.setenv("PRETEND_MEMORY", "all of it")
     library.open_implementation(tree, tree.implementation("double", "pretend_call"))
     assert tree.load("double.pretend_call").SEEN == "all of it"
+
+
+CHANGES = {
+    "a function": "import torch\ntorch.nn.functional.relu = lambda x: x\n",
+    "a method": "import torch\ntorch.Tensor.relu = lambda x: x\n",
+    "a kernel of ATen's": (
+        "import torch\nlibrary = torch.library.Library('aten', 'IMPL')\nlibrary.impl('relu', lambda x: x, 'CPU')\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_one_that_changes_torch_when_imported_is_refused_unless_it_is_declared_alone(pretend, tmp_path, change):
+    program = (
+        "import dataclasses, sys\n"
+        "from pathlib import Path\n"
+        "from groundspeed.backends.library import Library\n"
+        "from groundspeed.errors import UserError\n"
+        "from groundspeed.tree import Tree\n"
+        f"sys.path.insert(0, {str(tmp_path / 'packages')!r})\n"
+        f"tree = Tree(Path({str(tmp_path / 'impls')!r}))\n"
+        "one = Library(title='Pretend', distribution='pretend', extra='', environment={'PRETEND_MEMORY': '1'})\n"
+        "try:\n"
+        "    one.open_implementation(tree, tree.implementation('double', 'pretend_call'))\n"
+        "except UserError as error:\n"
+        "    print(error)\n"
+        "dataclasses.replace(one, alone='it replaces relu').open_implementation(\n"
+        "    tree, tree.implementation('double', 'pretend_call')\n"
+        ")\n"
+    )
+    (tmp_path / "packages" / "pretend.py").write_text(CHANGES[change])
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "double/pretend_call: importing it changes torch for every other implementation: " in done.stdout
+    assert "relu" in done.stdout and "declare Pretend alone" in done.stdout
 
 
 def test_versions_are_of_libraries_that_are_used_and_installed(pretend, monkeypatch):
@@ -120,8 +154,8 @@ def test_asking_for_every_library_imports_none_of_them():
         "from groundspeed.backends.libraries import LIBRARIES, versions\n"
         "for one in LIBRARIES.values(): one.absent('cuda'), one.absent('cpu')\n"
         "versions(LIBRARIES)\n"
-        "top = {one.module.split('.')[0] for one in LIBRARIES.values()} | {'torch', 'triton', 'numpy'}\n"
-        "print(sorted(name for name in top & set(sys.modules) if getattr(sys.modules[name], '__file__', None)))\n"
+        "heavy = 'torch triton numpy jax liger_kernel flag_gems quack flash_attn numba numba_cuda warp nvmath'\n"
+        "print(sorted(set(heavy.split()) & set(sys.modules)))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
