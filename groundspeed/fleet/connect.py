@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import shlex
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +17,8 @@ import groundspeed
 from groundspeed.errors import UserError
 
 AUTO = "auto"
+_CLIENT_PORT = 10001  # of ray://, unless another is named
+_ANSWER_SECONDS = 10.0
 _STORE = 100 * 2**20  # bytes of Ray's object store on a cluster of this machine alone: records are small
 
 
@@ -46,6 +50,8 @@ def _ray() -> Any:
 
 
 def _connect(ray: Any, address: str) -> str:
+    if address != AUTO:
+        _check_answers(address)
     package = Path(groundspeed.__file__).parent
     how = {
         "log_to_driver": False,
@@ -61,6 +67,18 @@ def _connect(ray: Any, address: str) -> str:
     except (ValueError, RuntimeError, OSError) as error:
         raise UserError(f"--fleet {address}: {_line(error)}") from error
     return f"the cluster at {address if address != AUTO else ray.get_runtime_context().gcs_address}"
+
+
+def _check_answers(address: str) -> None:
+    """Ray itself takes up to two minutes to say that nobody does. Raises UserError."""
+    found = re.fullmatch(r"(?:(ray)://)?([^/:\s]+|\[[0-9a-fA-F:]+\])(?::([0-9]{1,5}))?/?", address)
+    if found is None or not (found[1] or found[3]):
+        raise UserError(f"--fleet {address}: expected auto, ray://HOST:PORT, or HOST:PORT of a cluster's head")
+    port = int(found[3] or _CLIENT_PORT)
+    try:
+        socket.create_connection((found[2].strip("[]"), port), timeout=_ANSWER_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise UserError(f"--fleet {address}: no cluster answers there ({error}); see docs/fleet.md") from error
 
 
 def _own(ray: Any, how: dict[str, object]) -> str:

@@ -74,12 +74,17 @@ class Limits:
 
 @dataclass
 class Result:
-    """What a driver leaves besides what it kept."""
+    """What a driver leaves besides what it kept.
+
+    makespan
+        Seconds from the first piece that was handed out to the last that ended.
+    """
 
     problems: dict[tuple[str, str], str]
     moves: list[Move]
     remarks: list[str] = field(default_factory=list)
     stations: list[About] = field(default_factory=list)
+    makespan: float = 0.0
 
 
 class Driver:
@@ -109,10 +114,12 @@ class Driver:
         """
         try:
             self._assemble()
+            began = self._now()
             empty_since: float | None = None
             while True:
                 self._hand_out()
                 if self._dispatch.finished:
+                    ended = self._now()
                     break
                 self._take_all(self._stations.poll(POLL))
                 empty_since = None if self._seats else (empty_since or self._now())
@@ -123,7 +130,7 @@ class Driver:
         finally:
             self._settle_accounts()
         dispatch = self._dispatch
-        return Result(dispatch.problems, dispatch.moves, self._remarks, self._met)
+        return Result(dispatch.problems, dispatch.moves, self._remarks, self._met, ended - began)
 
     # assembling
 

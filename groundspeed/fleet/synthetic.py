@@ -2,8 +2,9 @@
 
 python -m groundspeed.fleet.synthetic --fleet ADDRESS --results DIR --run ID --operators 12 --seconds 1
 
-works through Ray as ``groundspeed run --fleet`` does: the same driver, stations, store and ledger. Each operator takes
-so many seconds, give or take nothing, and leaves a record of no measurement.
+works through Ray as ``groundspeed run --fleet`` does: the same driver, stations, store and ledger. Each operator sleeps
+so many seconds and leaves a record of no measurement. Printed are the seconds from the first operator handed out to the
+last one kept, and those since the stations were asked for.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ MACHINE = "synthetic"
 
 @dataclass(frozen=True)
 class Sleep:
-    """An operator that takes so many seconds. ``until`` is a file that must not be there, or the place is unfit."""
+    """An operator that takes so many seconds. ``loses`` is a file: the station that finds it there is unfit."""
 
     operator: str
     run: str
@@ -122,7 +123,7 @@ def main(words: list[str] | None = None) -> int:
             try:
                 began = monotonic()
                 done = Driver(stations, work, ledger, view(sys.stderr), Limits(settle=20.0)).run()
-                print(f"{monotonic() - began:.3f}")
+                print(f"{done.makespan:.3f} of {monotonic() - began:.3f}")
             finally:
                 stations.close()
     except UserError as error:

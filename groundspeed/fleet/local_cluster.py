@@ -1,0 +1,86 @@
+"""A Ray cluster of several nodes on this machine, for tests and trials: each node has a CPU and no GPU."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+STORE = 80 * 2**20  # bytes of each node's object store
+# A node that died is known to be dead after about two seconds, not the twenty of a real network.
+QUICK = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_health_check_initial_delay_ms": "500",
+    "RAY_health_check_period_ms": "500",
+    "RAY_health_check_timeout_ms": "500",
+    "RAY_health_check_failure_threshold": "3",
+    "RAY_gcs_rpc_server_reconnect_timeout_s": "20",
+}
+
+
+class LocalCluster:
+    """A head without room for stations, and nodes with room for one each. Raises ModuleNotFoundError without Ray."""
+
+    def __init__(self, nodes: int) -> None:
+        os.environ.update(QUICK)
+        from ray.cluster_utils import Cluster
+
+        self._cluster: Any = Cluster(
+            initialize_head=True,
+            head_node_args={"num_cpus": 0, "object_store_memory": STORE, "include_dashboard": False},
+        )
+        self.nodes: list[Any] = []
+        for _ in range(nodes):
+            self.add()
+
+    @property
+    def address(self) -> str:
+        return str(self._cluster.address)
+
+    def add(self, cpus: int = 1) -> Any:
+        """A node more."""
+        node = self._cluster.add_node(num_cpus=cpus, object_store_memory=STORE)
+        self.nodes.append(node)
+        return node
+
+    def remove(self, node: Any) -> None:
+        """Take a node away, as a lost host is: without a word."""
+        self.nodes.remove(node)
+        self._cluster.remove_node(node, allow_graceful=False)
+
+    def close(self) -> None:
+        self._cluster.shutdown()
+
+
+@contextlib.contextmanager
+def local_cluster(nodes: int) -> Iterator[LocalCluster]:
+    """One that ends with the block."""
+    cluster = LocalCluster(nodes)
+    try:
+        yield cluster
+    finally:
+        cluster.close()
+
+
+def descendants(ancestor: int) -> dict[int, str]:
+    """Process id → command line of whatever a process started, and what that started in turn."""
+    parents: dict[int, int] = {}
+    lines: dict[int, str] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it ended while it was looked at
+        parents[int(folder.name)], lines[int(folder.name)] = parent, line
+    return {pid: line for pid, line in lines.items() if line and _descends(pid, ancestor, parents)}
+
+
+def _descends(pid: int, ancestor: int, parents: Mapping[int, int]) -> bool:
+    while pid in parents:
+        pid = parents[pid]
+        if pid == ancestor:
+            return True
+    return False
