@@ -54,13 +54,11 @@ SPEC = Operator(
         "bfloat16": Tolerance(rtol=1.6e-2, atol=6e-2, norm=8e-3),
     },
     check_shapes=(
-        {"W": 1, "N": 1},
-        {"W": 1, "N": 12345},
+        {"W": 1, "N": 1235},
         {"W": 2, "N": 1},
         {"W": 2, "N": 12345},
-        {"W": 2, "N": 300001},
         {"W": 2, "N": 5000, "layout": "strided"},
-        {"W": 2, "N": 5000, "layout": "offset"},
+        {"W": 2, "N": 70001, "layout": "offset"},
     ),
     bench_shapes=tuple({"W": world, "N": size} for world in (1, 2, 4, 8) for size in SIZES),
     tiers={

@@ -33,6 +33,7 @@ _ISSUE_NS = 400_000.0  # the host's time for a flush, two barriers and six event
 _SLACK = 2.0
 _LONGER = 3.0
 _TRIES = 3
+_LONG_CALL_NS = 50e6
 _MOST_SAID = 2  # ranks whose complaints are given in full
 
 
@@ -125,7 +126,11 @@ class _Judged:
     faults: dict[str, Fault]
     accuracy: dict[str, Accuracy] = field(default_factory=dict)
     first: dict[str, tuple[float, float]] = field(default_factory=dict)  # prepare_ns, first_run_ns
-    calls_after: int = 1
+    output_bytes: int = 0  # of the rank that returns most
+
+    def calls_after(self, name: str) -> int:
+        """How many calls a trial makes after its first, on every rank: few where a call takes long."""
+        return 1 if self.first[name][1] > _LONG_CALL_NS else later_calls(REFEREE, self.output_bytes)
 
 
 def measure(table: Table, number: int, case: Case, names: Sequence[str]) -> dict[str, Measurement | Fault]:
@@ -148,7 +153,7 @@ def _judge(table: Table, number: int, case: Case, names: Sequence[str]) -> _Judg
             sizes = table.crew.ask("begin", number, limit=limit)
         except RankLost as lost:
             raise SpecFault(lost.fault(table.crew.world)) from lost
-    judged = _Judged([], {}, calls_after=later_calls(REFEREE, max(sizes)))
+    judged = _Judged([], {}, output_bytes=max(sizes))
     for name in names:
         fault = _prepare(table, judged, name) or _sit(table, judged, name, 0)
         if fault is None:
@@ -187,7 +192,7 @@ def _prepare(table: Table, judged: _Judged, name: str) -> Fault | None:
 
 def _sit(table: Table, judged: _Judged, name: str, place: int) -> Fault | None:
     """Put an implementation to the referee of every rank; the worst accuracy of any is what is kept."""
-    answers = table.ask_of(name, "check", "judge", name, place, judged.calls_after)
+    answers = table.ask_of(name, "check", "judge", name, place, judged.calls_after(name))
     fault = table.complaint(answers)
     if fault is None:
         judged.accuracy[name] = max(answers, key=lambda one: one.tolerance_used)
@@ -269,7 +274,7 @@ def _timed(table: Table, case: Case, judged: _Judged) -> dict[str, Measurement |
     found: dict[str, Measurement | Fault] = {}
     recompiled = table.ask_all(names, "check", "compiled") != before
     for place, name in enumerate(names):
-        fault = table.complaint(table.ask_of(name, "check", "judge_timed", name, place, judged.calls_after))
+        fault = table.complaint(table.ask_of(name, "check", "judge_timed", name, place, judged.calls_after(name)))
         if fault is not None:
             found[name] = Fault(fault.failure, f"right before it was timed, wrong since: {fault.reason}")
         elif recompiled and name.startswith("torch"):
