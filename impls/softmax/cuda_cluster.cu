@@ -1,0 +1,39 @@
+// A cluster of blocks a row, an eighth of a multiprocessor's registers each: wide rows, and loads that never pause.
+//
+// Memory-bound: 2·M·N·itemsize bytes. In cuda_block a row of 32768 elements fills a multiprocessor's registers, so that
+// nothing is loaded while it is reduced and written. Here it is four blocks', and each multiprocessor holds blocks of
+// four rows, which are at different stages; a maximum and a sum a block cross through distributed shared memory, at
+// one barrier of the cluster. Predicted: cuda_block's time for rows that one block holds (up to 8192 elements), a tenth
+// less beyond. Rows of up to 65536 elements; compute capability 9.0.
+#include "../_cuda/softmax_cluster.cuh"
+
+namespace {
+
+using namespace groundspeed;
+
+template <typename T, bool kVector>
+__global__ void __launch_bounds__(kClusterThreads, kClusterResidents<kVector>)
+    softmax_cluster(const T* __restrict__ x, T* __restrict__ y, int64_t length, int columns) {
+  cluster_arrive();
+  const ClusterSlice slice(length, columns);
+  const int64_t start = slice.row * length + slice.from;
+  float values[kClusterElements];
+  load_slice<T, kClusterElements, kVector>(x + start, slice.own(), threadIdx.x, kClusterThreads, -CUDART_INF_F, values);
+  softmax_in_cluster(values);
+  store_slice<T, kClusterElements, kVector>(y + start, slice.own(), threadIdx.x, kClusterThreads, values);
+}
+
+Tensor run(Tensor input) {
+  STD_TORCH_CHECK(input.dim() == 2 && input.size(1) <= kLongestClusterRow,
+                  "softmax/cuda_cluster: expected [M, N], N at most ", kLongestClusterRow);
+  const int64_t length = input.size(1);
+  return elementwise(input, "softmax/cuda_cluster", [&](const auto* x, auto* y, int64_t size, cudaStream_t stream) {
+    using T = std::remove_pointer_t<decltype(y)>;
+    const auto kernel = rows_are_packs<T>(length, x, y) ? softmax_cluster<T, true> : softmax_cluster<T, false>;
+    launch_clusters(kernel, size / length, length, stream, x, y, length);
+  });
+}
+
+}  // namespace
+
+GROUNDSPEED_OPERATOR("run(Tensor x) -> Tensor", run)
