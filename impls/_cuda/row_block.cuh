@@ -8,6 +8,7 @@
 
 namespace groundspeed {
 
+constexpr int kFewRowThreads = 128;
 constexpr int kMostRowThreads = 1024;
 constexpr int kMostRowElements = 32;  // a thread, so that 1024 threads stay within 64 registers each
 constexpr int kLongestHeldRow = kMostRowThreads * kMostRowElements;
@@ -97,7 +98,8 @@ void for_row_length(int64_t length, bool packs, Held&& held, Walked&& walked) {
     held(elements, by_packs, static_cast<unsigned>(warps * kWarp));
   };
   const auto short_row = [&](auto by_packs) {
-    if (length <= 8 * kRowThreads<8>) return with(Constant<8>{}, by_packs);
+    // Beyond, two packs a thread in flight: with one, 2048 threads do not keep DRAM busy while rows come and go.
+    if (length <= 8 * kFewRowThreads) return with(Constant<8>{}, by_packs);
     return with(Constant<16>{}, by_packs);
   };
   const bool is_short = length <= 16 * kRowThreads<16>;
