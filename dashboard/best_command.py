@@ -11,6 +11,7 @@ from typing import Any
 from dashboard.columns import INDENT, WIDTH, aligned, total, widths, wrapped
 from dashboard.where import known, results_folder, tell_problems
 from groundspeed.errors import UserError
+from groundspeed.locations.place import READ_HELP, place
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("operator", metavar="OPERATOR", help="which operator")
     parser.add_argument("--machine", metavar="NAME", help="on this machine (default: the GPU measured last)")
     parser.add_argument("--metric", default="device_cold", help="by this metric (default: device_cold)")
-    parser.add_argument("--results", type=Path, metavar="DIR", help="where results are (default: results/)")
+    parser.add_argument("--results", type=place, metavar="PLACE", help=READ_HELP)
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write a dispatch table; - is standard output")
 
 

@@ -7,20 +7,25 @@ import errno
 import ipaddress
 import socket
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
-from dashboard.where import checkout, results_folder
+from dashboard.where import checkout, checkout_of, results_folder
 from groundspeed.errors import UserError
+from groundspeed.locations.mirror import synchronised
+from groundspeed.locations.place import READ_HELP, Location, place
 
 HERE = ("127.0.0.1", "::1", "localhost")
 THREADS = 8
+FOLLOW_S = 30.0  # between two looks at a location
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``groundspeed dash``."""
     parser.description = "Browse results: speedups, histories, rooflines, regressions."
-    parser.add_argument("--results", type=Path, metavar="DIR", help="where results are (default: results/)")
+    parser.add_argument("--results", type=place, metavar="PLACE", help=READ_HELP)
     parser.add_argument("--host", default="127.0.0.1", help="address to bind (default: 127.0.0.1, this machine only)")
     parser.add_argument("--port", type=int, default=8050, help="port to bind (default: 8050); 0 takes a free one")
     parser.add_argument(
@@ -42,21 +47,42 @@ def run(args: argparse.Namespace) -> int:
     if warning:
         print(warning, file=sys.stderr)
     app = make_app(open_store(results), base, checkout(args, results))
+    follow(args, results)
     try:
         server = create_server(app.server, host=args.host, port=args.port, threads=THREADS, ident="groundspeed")
     except OSError as error:
         other = "--host" if error.errno == errno.EADDRNOTAVAIL else "--port"
         reason = f"cannot listen on {args.host}:{args.port}: {error.strerror}"
         raise UserError(f"{reason}; pass another {other}{' (0 takes a free one)' * (other == '--port')}") from error
-    print(
-        f"groundspeed dash: {address(args.host, port_of(server), base)}  (results: {results}; Ctrl-C ends it)",
-        flush=True,
-    )
+    where = address(args.host, port_of(server), base)
+    print(f"groundspeed dash: {where}  (results: {args.results or results}; Ctrl-C ends it)", flush=True)
     try:
         server.run()
     except KeyboardInterrupt:
         server.close()
     return 0
+
+
+def follow(args: argparse.Namespace, results: Path) -> None:
+    """Keep the copy of a location up to date, and put there what is noted here about changes; nothing of a folder."""
+    given: Path | Location | None = args.results
+    if given is None or isinstance(given, Path):
+        return
+    root = checkout_of(args)
+
+    def again() -> None:
+        failed = ""
+        while True:
+            time.sleep(FOLLOW_S)
+            try:
+                synchronised(given, root)
+                failed = ""
+            except (UserError, OSError) as error:
+                if str(error) != failed:  # told once, not every minute
+                    failed = str(error)
+                    print(f"groundspeed dash: {error}; shown is what was read before", file=sys.stderr, flush=True)
+
+    threading.Thread(target=again, daemon=True, name="groundspeed-follow").start()
 
 
 def base_path(text: str) -> str:

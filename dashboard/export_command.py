@@ -7,13 +7,14 @@ from pathlib import Path
 
 from dashboard.where import checkout, results_folder
 from groundspeed.errors import UserError
+from groundspeed.locations.place import READ_HELP, place
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``groundspeed export``."""
     parser.description = "Write the dashboard's views into one HTML file that needs no server and no network."
     parser.add_argument("file", type=Path, help="file to write, such as dashboard.html")
-    parser.add_argument("--results", type=Path, metavar="DIR", help="where results are (default: results/)")
+    parser.add_argument("--results", type=place, metavar="PLACE", help=READ_HELP)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,12 +7,12 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dashboard.columns import INDENT, aligned, wrapped
 from dashboard.where import checkout, known, results_folder, tell_problems
 from groundspeed.errors import UserError
+from groundspeed.locations.place import READ_HELP, place
 from groundspeed.revisions import since as commits_since
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--machine", metavar="NAME", help="on this machine (default: the GPU measured last)")
     parser.add_argument("--metric", help="of this metric (default: device_cold, else the first with values)")
     parser.add_argument("--worse", action="store_true", help="leave improvements out")
-    parser.add_argument("--results", type=Path, metavar="DIR", help="where results are (default: results/)")
+    parser.add_argument("--results", type=place, metavar="PLACE", help=READ_HELP)
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
 
 

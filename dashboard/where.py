@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from groundspeed.errors import UserError
+from groundspeed.locations.mirror import mirrored
+from groundspeed.locations.place import Location
 from groundspeed.project import find_project
 
 if TYPE_CHECKING:
@@ -16,8 +18,13 @@ if TYPE_CHECKING:
 
 
 def results_folder(arguments: argparse.Namespace) -> Path:
-    """The folder of ``--results``, else the checkout's. Raises UserError when it does not exist."""
-    given: Path | None = arguments.results
+    """The folder of ``--results``, or a copy of what lies at that location; else the checkout's.
+
+    Raises UserError when it does not exist, or cannot be read.
+    """
+    given: Path | Location | None = arguments.results
+    if given is not None and not isinstance(given, Path):
+        return mirrored(given, checkout_of(arguments))
     results = given or find_project(getattr(arguments, "project", None)).results
     if not results.is_dir():
         raise UserError(
@@ -29,12 +36,23 @@ def results_folder(arguments: argparse.Namespace) -> Path:
 def checkout(arguments: argparse.Namespace, results: Path) -> Path:
     """The checkout whose claims are shown: that of ``--project``, else the one that the current folder lies in.
 
-    With ``--results`` alone it is the folder above the results, which may be another project's.
+    With ``--results`` of a folder alone it is the folder above the results, which may be another project's.
     """
     project: Path | None = getattr(arguments, "project", None)
-    if project is None and arguments.results is not None:
+    if project is None and isinstance(arguments.results, Path):
         return results.resolve().parent
-    return find_project(project).root
+    return checkout_of(arguments) if arguments.results is not None else find_project(project).root
+
+
+def checkout_of(arguments: argparse.Namespace) -> Path:
+    """The checkout that ``--project`` or the current folder names; where there is none, the current folder."""
+    project: Path | None = getattr(arguments, "project", None)
+    if project is not None:
+        return find_project(project).root
+    try:
+        return find_project(None).root
+    except UserError:
+        return Path.cwd()
 
 
 def tell_problems(snapshot: Snapshot) -> None:

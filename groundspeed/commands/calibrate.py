@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from groundspeed.errors import UserError
+from groundspeed.locations.place import folder
 from groundspeed.project import Project, find_project, near, shown
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--beside", type=int, metavar="N", help=f"of which so many time by other methods too (default: {BESIDE})"
     )
     parser.add_argument("--only", action="append", default=[], metavar="PROBE", help="narrow to this probe or pattern")
-    parser.add_argument("--results", type=Path, metavar="DIR", help="where it is kept (default: results/)")
+    parser.add_argument("--results", type=folder, metavar="DIR", help="where it is kept (default: results/)")
     parser.add_argument("--stored", action="store_true", help="show the newest of this machine, measure nothing")
     parser.add_argument("--machine", metavar="NAME", help="with --stored: of this machine")
     parser.add_argument("--markdown", action="store_true", help=f"write {PAGE} from the newest of {PAGE_MACHINE}")

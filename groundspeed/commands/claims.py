@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from groundspeed.errors import UserError
+from groundspeed.locations.mirror import mirrored
+from groundspeed.locations.place import READ_HELP, place
 from groundspeed.project import find_project
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ _WIDTH = 80
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("words", nargs="*", metavar="WORD", help="narrow to claims that hold all of these")
     parser.add_argument("--machine", metavar="NAME", help="answer from this machine's records")
-    parser.add_argument("--results", type=Path, metavar="DIR", help="where records are (default: results/)")
+    parser.add_argument("--results", type=place, metavar="PLACE", help=READ_HELP)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -37,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     from groundspeed.report.stored import newest_first
 
     project = find_project(arguments.project)
-    results = (arguments.results or project.results).resolve()
+    results = mirrored(arguments.results or project.results, project.root).resolve()
     ledger = project.root / "impls" / LEDGER
     try:
         claims = [claim for claim in read_claims(ledger) if _holds(claim, arguments.words)]

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from groundspeed.analysis.foreign import NotResults
 from groundspeed.importing.filing import Filed, import_file
+from groundspeed.locations.place import folder
 from groundspeed.project import find_project
 
 BAD = 2
@@ -24,7 +25,7 @@ BAD = 2
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="JSON of pytest-benchmark or NVBench")
     parser.add_argument("--machine", default="", metavar="NAME", help="file them under this (default: as they say)")
-    parser.add_argument("--results", type=Path, metavar="DIR", help="where records are (default: results/)")
+    parser.add_argument("--results", type=folder, metavar="DIR", help="where records are (default: results/)")
 
 
 def run(arguments: argparse.Namespace) -> int:

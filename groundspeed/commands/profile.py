@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from groundspeed.errors import UserError
+from groundspeed.locations.place import folder
 from groundspeed.project import find_project, near, parse_target
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a dtype, a shape, or both (default: the largest of tier core)",
     )
     parser.add_argument("--with", dest="tool", choices=_TOOLS, help="the profiler (default: ncu, else torch)")
-    parser.add_argument("--results", type=Path, metavar="DIR", help="where the page goes (default: results/)")
+    parser.add_argument("--results", type=folder, metavar="DIR", help="where the page goes (default: results/)")
 
 
 def run(arguments: argparse.Namespace) -> int:

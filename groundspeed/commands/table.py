@@ -6,6 +6,7 @@ groundspeed table --quantity energy    joules a call, and what a watt brings
 groundspeed table --quantity first_call   compiling, caches empty and full
 groundspeed table --runs               which runs there are
 groundspeed table --readme [--check]   write README's table, or check it
+groundspeed table --headers [--check]  write what is reached into the headers
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from groundspeed.errors import UserError
+from groundspeed.locations.mirror import mirrored
+from groundspeed.locations.place import READ_HELP, place
 from groundspeed.project import Project, find_project, near, shown
 from groundspeed.records import QUANTITIES
 
@@ -39,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"what to compare: {', '.join(quantities)}",
     )
-    parser.add_argument("--results", type=Path, metavar="DIR", help="where records are (default: results/)")
+    parser.add_argument("--results", type=place, metavar="PLACE", help=READ_HELP)
     parser.add_argument("--runs", action="store_true", help="list the stored runs of the machine")
     parser.add_argument("--readme", action="store_true", help=f"write README.md's table from results/{README_MACHINE}")
     parser.add_argument("--check", action="store_true", help="with --readme: write nothing, exit 1 when it is stale")
@@ -47,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     project = find_project(arguments.project)
-    results = (arguments.results or project.results).resolve()
+    results = mirrored(arguments.results or project.results, project.root).resolve()
     if arguments.check and not arguments.readme:
         raise UserError("--check goes with --readme; type: groundspeed table --readme --check")
     if arguments.readme:

@@ -23,6 +23,8 @@ from groundspeed.analysis.rule import Verdict
 from groundspeed.errors import UserError
 from groundspeed.gate.sources import HELP, Source, load
 from groundspeed.gate.words import MARKS, ORDER, change, interval, plain, value, wrapped
+from groundspeed.locations.mirror import mirrored
+from groundspeed.locations.place import READ_HELP, place
 from groundspeed.project import find_project
 from groundspeed.report.style import Style, clip, pad
 
@@ -34,7 +36,7 @@ NOTHING = 2
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help=HELP)
     parser.add_argument("b", metavar="B", help="the same; ratios are B over A")
-    parser.add_argument("--results", type=Path, metavar="DIR", help="default: the project's results/")
+    parser.add_argument("--results", type=place, metavar="PLACE", help=READ_HELP)
     parser.add_argument(
         "--metric", action="append", default=[], metavar="NAME", help="such as device_cold (default: all)"
     )
@@ -49,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"--threshold {args.threshold}: expected a share between 0 and 2; 0.03 is 3 %")
     project = find_project(args.project) if args.results is None or args.project else None
     root = project.root if project else Path.cwd()
-    results = args.results or root / "results"
+    results = mirrored(args.results or root / "results", root)
     base, head = load(args.a, results, root), load(args.b, results, root)
     comparisons = compare(base.stored, head.stored, args.threshold)
     if args.metric:

@@ -45,6 +45,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "groundspeed.build": (*FOUNDATION, "groundspeed.tree"),
     "groundspeed.analysis": ("groundspeed.records",),
     "groundspeed.scaffold": (),
+    "groundspeed.locations": FOUNDATION,
     "groundspeed.report": ("groundspeed.analysis", "groundspeed.records", "groundspeed.errors"),
     "groundspeed.backends": (*FOUNDATION, *TREE, *HOST),
     # gate.paired holds no more than what the gate asks of the engine; the engine answers it
@@ -70,7 +71,21 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "groundspeed.gate.floors",
     ),
     "groundspeed.bridge": (*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.analysis"),
-    "groundspeed.gate": (*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.analysis", "groundspeed.report"),
+    "groundspeed.gate": (
+        *FOUNDATION,
+        *TREE,
+        *HOST,
+        *MEASURE,
+        "groundspeed.analysis",
+        "groundspeed.locations",
+        "groundspeed.report",
+    ),
+    # the command may spread what it measures over a fleet, whose stations measure with the gate's own engine
+    "groundspeed.gate.gate_command": (
+        *(*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.analysis", "groundspeed.report", "groundspeed.gate"),
+        "groundspeed.fleet",
+    ),
+    "groundspeed.gate.on_fleet": (*FOUNDATION, *TREE, "groundspeed.gate", "groundspeed.fleet"),
     "groundspeed.fleet": (*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.report", "groundspeed.gate"),
     "groundspeed.importing": (*FOUNDATION, *HOST, "groundspeed.analysis"),
     "groundspeed.bisect": (*FOUNDATION, *TREE, "groundspeed.analysis", "groundspeed.report", "groundspeed.gate"),
@@ -93,10 +108,12 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     ),
     "dashboard": (
         "groundspeed.records",
+        "groundspeed.locations",
         "groundspeed.analysis",
         "groundspeed.errors",
         "groundspeed.project",
         "groundspeed.revisions",
+        "groundspeed.writable",
     ),
     "benchmarks": ("groundspeed.asv_suite", "groundspeed.asv_inventory", "groundspeed.asv_sweep"),
 }
