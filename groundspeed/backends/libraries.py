@@ -34,6 +34,7 @@ LIBRARIES: Mapping[str, Library] = {
     "warp": Library(title="NVIDIA Warp", distribution="warp-lang", extra="warp"),
     "cutile": Library(title="cuda.tile", distribution="cuda-tile", extra="cutile"),
     "cutlass": Library(title="CUTLASS's CuTe DSL", distribution="nvidia-cutlass-dsl", extra="cutlass"),
+    "tvm": Library(title="TVM", distribution="apache-tvm", extra="tvm"),
     # Part of torch's builds for CPUs, and so are its functions, which torch's own compiler calls.
     "onednn": Library(title="oneDNN", distribution="torch", extra="", devices=frozenset({"cpu"})),
     "nvmath": Library(title="nvmath-python", distribution="nvmath-python", extra="nvmath"),
