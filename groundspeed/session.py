@@ -19,7 +19,7 @@ from groundspeed.errors import UserError
 from groundspeed.machine import chosen_device, machine_name
 from groundspeed.measure.first_call_subset import Wanted, chosen_case
 from groundspeed.measure.first_calls import cold_and_warm
-from groundspeed.measure.lane import UNATTENDED, Lane, default_place, open_lane
+from groundspeed.measure.lane import UNATTENDED, Lane, default_place, open_lane, widest_place
 from groundspeed.measure.neighbours import Neighbours
 from groundspeed.measure.protocol import Job
 from groundspeed.measure.supervisor import Outcome, Progress, supervise
@@ -127,7 +127,8 @@ def measure_operator(
     """Sweep one operator in a supervised worker; its record file is on disk when this returns.
 
     A record that the run already has is kept as it is. ``lane`` is where it is measured; without one the first visible
-    GPU, or the CPU, is held for this operator alone. ``say`` is called with a line on whoever else uses the GPU.
+    GPU, all of them for an operator that is spread over several, or the CPU, is held for this operator alone. ``say``
+    is called with a line on whoever else uses the GPU.
 
     Raises UserError for a spec that cannot be used, for a worker that could not start at all, and when the record
     cannot be written; GpuBusy, which is one, for a GPU that did not become free.
@@ -144,7 +145,8 @@ def measure_operator(
         raise UserError(f"{operator}: none of its cases is selected; type: groundspeed list {operator}")
     with contextlib.ExitStack() as held:
         if lane is None:
-            lane = held.enter_context(open_lane(default_place(run.device), UNATTENDED, say, nursery=False))
+            place = widest_place(run.device) if spec.world else default_place(run.device)
+            lane = held.enter_context(open_lane(place, UNATTENDED, say, nursery=False))
         record = _swept(run, operator, chosen, cases, progress, lane, say)
     try:
         write_record(path, record)

@@ -22,7 +22,11 @@ from groundspeed.session import Run
 
 def report(opened: Run, problems: Sequence[str], typed: Path | None) -> int:
     """Print what a run measured; returns the exit status. ``typed`` is the results folder as it was typed."""
-    records, unreadable = run_records(opened.results, opened.machine, opened.run_id)
+    # Operators that are spread over several GPUs are filed under another machine than those beside them.
+    machines = sorted(folder.parent.parent.name for folder in opened.results.glob(f"*/records/{opened.run_id}"))
+    found = [run_records(opened.results, machine, opened.run_id) for machine in machines]
+    records = [record for some, _ in found for record in some]
+    unreadable = [line for _, some in found for line in some]
     style = Style.of()
     lines = [""]
     for record in records:

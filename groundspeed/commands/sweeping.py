@@ -12,11 +12,12 @@ from groundspeed import session
 from groundspeed.commands import durations
 from groundspeed.errors import UserError
 from groundspeed.fleet.cut import Cut, cut, longest_first, parse_shard
+from groundspeed.machine import machine_of
 from groundspeed.measure import preload
 from groundspeed.measure.claim import GpuBusy, Patience
 from groundspeed.measure.first_call_subset import chosen_case
 from groundspeed.measure.handing_out import hand_out
-from groundspeed.measure.lane import Lane, Place, open_lane
+from groundspeed.measure.lane import Lane, Place, open_lane, spread, widest_place
 from groundspeed.measure.supervisor import Progress
 from groundspeed.report.progress import Display, Estimate
 from groundspeed.report.style import Style
@@ -35,11 +36,13 @@ def sweep(opened: Run, plan: Plan, places: Sequence[Place], patience: Patience, 
     """Measure the operators that the run lacks. Returns what could not be measured and why, a line each.
 
     One that cannot be measured stops no other. On several places the longest operators go first, so that none of
-    them is begun when the others are done. ``resume`` is what to type to go on.
+    them is begun when the others are done; operators that are spread over several GPUs come last, one at a time on all
+    of them, and are filed under the machine that has them all. ``resume`` is what to type to go on.
 
     Raises UserError when a GPU cannot be had to begin with.
     """
-    runs = {name: narrowed(opened, name, patterns) for name, patterns in plan.items()}
+    wide = _wide_place(opened, places)
+    runs = {name: _filed(narrowed(opened, name, patterns), name, wide) for name, patterns in plan.items()}
     left = {name: one for name, one in runs.items() if not one.record_path(name).exists()}
     expected = durations.expected(opened, left)
     display = Display(sys.stderr, Style.of(sys.stderr), Estimate(expected, lanes=len(places)))
@@ -49,22 +52,53 @@ def sweep(opened: Run, plan: Plan, places: Sequence[Place], patience: Patience, 
     if not left:
         return []
     order = list(left) if len(places) == 1 else longest_first(expected)
-    shown = _Shown(display, left, several=len(places) > 1)
-    with ExitStack() as held:
-        say = _once(display)
-        # In one order whoever asks: two runs that wait for each other's GPU would wait for ever.
-        ordered = sorted(places, key=lambda place: place.gpu.uuid if place.gpu else "")
-        compiler = _uses_compiler(left.values())
-        lanes = [held.enter_context(open_lane(place, patience, say, compiler=compiler)) for place in ordered]
-        for lane in lanes:
-            lane.workers.warm_up()
+    spread_out = [name for name in order if wide not in places and _is_spread(left[name], name)]
+    shown = _Shown(display, left, several=len(places) > 1 or bool(spread_out))
+    busy: list[GpuBusy] = []
+    parts = [([name for name in order if name not in spread_out], places), (spread_out, [wide])]
+    for names, held in parts:
         try:
-            busy = hand_out(order, lanes, shown.measure)
+            busy += _sweep_on(held, names, shown, display, patience) if names else []
         except GpuBusy as last:
             return [*shown.problems, f"{last}; {resume}"]
     for one in busy:
         display.say(str(one))
     return shown.problems
+
+
+def _sweep_on(
+    places: Sequence[Place], names: Sequence[str], shown: _Shown, display: Display, patience: Patience
+) -> list[GpuBusy]:
+    """Measure some operators on places that are held until all are done."""
+    with ExitStack() as held:
+        say = _once(display)
+        # In one order whoever asks: two runs that wait for each other's GPU would wait for ever.
+        ordered = sorted(places, key=lambda place: place.gpu.uuid if place.gpu else "")
+        compiler = _uses_compiler(shown.runs[name] for name in names)
+        lanes = [held.enter_context(open_lane(place, patience, say, compiler=compiler)) for place in ordered]
+        for lane in lanes:
+            lane.workers.warm_up()
+        return hand_out(names, lanes, shown.measure)
+
+
+def _wide_place(opened: Run, places: Sequence[Place]) -> Place:
+    """Where operators that are spread over GPUs are measured: on all places; a run of the whole host has all GPUs."""
+    if len(places) > 1:
+        return spread(places)
+    widest = widest_place(opened.device)
+    return widest if widest.gpus and machine_of(widest.gpus) == opened.machine else places[0]
+
+
+def _filed(run: Run, operator: str, wide: Place) -> Run:
+    """An operator that is spread over GPUs is filed under the machine that has as many."""
+    return replace(run, machine=machine_of(wide.gpus)) if wide.gpus and _is_spread(run, operator) else run
+
+
+def _is_spread(run: Run, operator: str) -> bool:
+    try:
+        return bool(run.tree.spec(operator).world)
+    except SpecError:
+        return False  # reported by name when its turn comes
 
 
 def shard_of(opened: Run, plan: Plan, typed: str) -> Cut:
@@ -92,18 +126,18 @@ class _Shown:
     """Measures an operator where it is told to, and shows it."""
 
     def __init__(self, display: Display, runs: Mapping[str, Run], several: bool) -> None:
-        self._display, self._runs, self._several = display, runs, several
+        self._display, self.runs, self._several = display, runs, several
         self._problems: dict[str, str] = {}
         self._say = _once(display)
 
     @property
     def problems(self) -> list[str]:
         """What could not be measured, in the order of the operators."""
-        return [self._problems[name] for name in self._runs if name in self._problems]
+        return [self._problems[name] for name in self.runs if name in self._problems]
 
     def measure(self, lane: Lane, operator: str) -> None:
         """Raises GpuBusy; what else the user can mend is a problem of this operator."""
-        run = self._runs[operator]
+        run = self.runs[operator]
         where = f" on {lane.place.label}" if self._several else ""
         self._display.begin(operator, _summary(run, operator) + (f", {lane.place.label}" if self._several else ""))
         show = partial(_show, self._display, names=durations.able_to_time(run, operator))

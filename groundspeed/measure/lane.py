@@ -1,4 +1,7 @@
-"""A lane: one GPU, or the CPU, held for measuring, with the workers that measure on it one after the other."""
+"""A lane: one GPU, or the CPU, held for measuring, with the workers that measure on it one after the other.
+
+An operator that is spread over several GPUs has a lane that holds all of them: nobody else measures on any meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +29,23 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Place:
-    """Where a lane may be opened: a GPU under the name the user knows it by, or the CPU, which has neither."""
+    """Where a lane may be opened: a GPU under the name the user knows it by, or the CPU, which has neither.
+
+    ``beside`` are the further GPUs of a lane over several.
+    """
 
     gpu: nvml.Gpu | None = None
     label: str = ""
+    beside: tuple[nvml.Gpu, ...] = ()
+
+    @property
+    def gpus(self) -> tuple[nvml.Gpu, ...]:
+        return () if self.gpu is None else (self.gpu, *self.beside)
 
     @property
     def variables(self) -> dict[str, str]:
-        """What makes a worker see this GPU alone; by UUID, since CUDA and NVML count in different orders."""
-        return {} if self.gpu is None else {VISIBLE: self.gpu.uuid}
+        """What makes a worker see these GPUs alone; by UUID, since CUDA and NVML count in different orders."""
+        return {} if self.gpu is None else {VISIBLE: ",".join(gpu.uuid for gpu in self.gpus)}
 
 
 CPU = Place()
@@ -46,21 +57,22 @@ class Lane:
 
     watched
         NVML's view of the GPU; None on the CPU and where NVML does not answer.
+    beside
+        The same of the further GPUs of a lane over several.
     """
 
     place: Place
     workers: Workers
     patience: Patience = field(default_factory=Patience)
     watched: Gpu | None = None
+    beside: tuple[Gpu, ...] = ()
 
     def before(self, tell: Tell = lambda what: None) -> Neighbours:
         """Who else uses the GPU, before an operator is measured; ``tell`` is called with it in one line.
 
         With patience it waits until nobody does, and raises GpuBusy when that takes too long.
         """
-        if self.watched is None:
-            return NOBODY
-        seen = neighbours.settled(self.watched)
+        seen = self.after()
         began = time.monotonic()
         while seen.present:
             what = f"{self.place.label} is not ours alone: {seen}"
@@ -71,12 +83,15 @@ class Lane:
                 raise self.patience.over(what)
             self.workers.check()
             time.sleep(_AGAIN)
-            seen = neighbours.settled(self.watched)
+            seen = self.after()
         return seen
 
     def after(self) -> Neighbours:
         """Who else uses it once an operator was measured."""
-        return NOBODY if self.watched is None else neighbours.settled(self.watched)
+        seen = NOBODY
+        for gpu in (self.watched, *self.beside) if self.watched is not None else ():
+            seen = seen.worse(neighbours.settled(gpu))
+        return seen
 
 
 def places(named: str, visible: Sequence[nvml.Gpu]) -> tuple[Place, ...]:
@@ -107,13 +122,29 @@ def default_place(device: str) -> Place:
     return Place(visible[0], "GPU 0") if visible else CPU
 
 
+def spread(parts: Sequence[Place]) -> Place:
+    """One place of several: all their GPUs, for an operator that is spread over them."""
+    first, *others = parts
+    if not others:
+        return first
+    numbers = [one.label.removeprefix("GPU ") for one in parts]
+    label = f"GPUs {', '.join(numbers[:-1])} and {numbers[-1]}"
+    return Place(first.gpu, label, tuple(one.gpu for one in others if one.gpu is not None))
+
+
+def widest_place(device: str) -> Place:
+    """Where an operator that is spread over GPUs is measured by a run that names none: on all that are visible."""
+    visible = visible_gpus() if device == "cuda" else ()
+    return spread(places("all", visible)) if visible else CPU
+
+
 @contextlib.contextmanager
 def hold(place: Place, patience: Patience, tell: Tell = lambda what: None) -> Iterator[None]:
     """Keep other runs off a place until the end. Raises GpuBusy, and UserError when the GPU cannot be locked."""
-    if place.gpu is None:
-        yield
-        return
-    with claim(place.gpu.uuid, place.label, patience, tell):
+    with contextlib.ExitStack() as held:
+        # In one order whoever asks: two runs that wait for each other's GPU would wait for ever.
+        for gpu in sorted(place.gpus, key=lambda gpu: gpu.uuid):
+            held.enter_context(claim(gpu.uuid, place.label, patience, tell))
         yield
 
 
@@ -132,4 +163,5 @@ def open_lane(
     """
     environment = worker_environment(place.variables)
     with hold(place, patience, tell), Workers(environment, compiler, nursery) as workers:
-        yield Lane(place, workers, patience, None if place.gpu is None else Gpu.open(place.gpu.uuid))
+        first, *others = [Gpu.open(gpu.uuid) for gpu in place.gpus] or [None]
+        yield Lane(place, workers, patience, first, tuple(gpu for gpu in others if gpu is not None))

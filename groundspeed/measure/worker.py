@@ -7,9 +7,7 @@ goes to the log that the supervisor keeps.
 
 from __future__ import annotations
 
-import ctypes
 import os
-import signal
 import sys
 from pathlib import Path
 from time import perf_counter
@@ -18,18 +16,10 @@ from typing import BinaryIO, NoReturn
 import msgspec
 
 from groundspeed.measure import preload
+from groundspeed.measure.ending import end_with
 from groundspeed.measure.protocol import CaseDone, Channel, Done, Dying, Job, Phase, Ready, Row, Teller
 
 _LOST, _REFUSED = 70, 2  # exit status of a worker whose device is gone, and of one that cannot do such a job
-_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG, <linux/prctl.h>
-
-
-def end_with(parent: int) -> None:
-    """Die when the parent does, however it dies: a worker of no one would hold the device and disturb the next run."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)  # it died before this took hold
 
 
 def main() -> NoReturn:

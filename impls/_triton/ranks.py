@@ -69,8 +69,8 @@ def push_and_sum(
         inside = places < N
         for peer in tl.static_range(WORLD):
             if peer != rank:
-                piece = x + peer * stride if SCATTER else x
-                there = slot_of(addresses, peer, half + rank * slot, element)
+                piece = x + peer * tl.cast(stride, tl.int64) if SCATTER else x
+                there = slot_of(addresses, peer, half + tl.cast(rank, tl.int64) * slot, element)
                 tl.store(there + places, tl.load(piece + places, mask=inside), mask=inside)
     meet(addresses, epoch, rank, WORLD, MOST)
     for start in range(begin, N, step):
@@ -79,10 +79,10 @@ def push_and_sum(
         total = tl.zeros([BLOCK], tl.float32)
         for peer in tl.static_range(WORLD):  # in one order on every rank: all get the same bits
             if peer == rank:
-                piece = x + peer * stride if SCATTER else x
+                piece = x + peer * tl.cast(stride, tl.int64) if SCATTER else x
                 total += tl.load(piece + places, mask=inside, other=0.0).to(tl.float32)
             else:
-                here = slot_of(addresses, rank, half + peer * slot, element)
+                here = slot_of(addresses, rank, half + tl.cast(peer, tl.int64) * slot, element)
                 total += tl.load(here + places, mask=inside, other=0.0, cache_modifier=".cg").to(tl.float32)
         tl.store(y + places, total.to(element), mask=inside)
     tl.store(calls + block, epoch)
@@ -115,7 +115,7 @@ def stage_and_gather(
         values = tl.load(x + places, mask=inside)
         if WORLD > 1:
             tl.store(slot_of(addresses, rank, half, element) + places, values, mask=inside)
-        tl.store(y + rank * N.to(tl.int64) + places, values, mask=inside)
+        tl.store(y + rank * tl.cast(N, tl.int64) + places, values, mask=inside)
     meet(addresses, epoch, rank, WORLD, MOST)
     for start in range(begin, N, step):
         places = start + tl.arange(0, BLOCK)
@@ -124,7 +124,7 @@ def stage_and_gather(
             if peer != rank:
                 there = slot_of(addresses, peer, half, element)
                 values = tl.load(there + places, mask=inside, cache_modifier=".cv")
-                tl.store(y + peer * N.to(tl.int64) + places, values, mask=inside)
+                tl.store(y + peer * tl.cast(N, tl.int64) + places, values, mask=inside)
     tl.store(calls + block, epoch)
 
 

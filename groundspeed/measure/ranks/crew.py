@@ -15,24 +15,19 @@ from dataclasses import dataclass
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from time import monotonic
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 from groundspeed.measure.bench import Fault
 from groundspeed.measure.process import last_line
 from groundspeed.measure.protocol import Job
+from groundspeed.measure.ranks.answer import Answer
 from groundspeed.measure.supervisor import how_it_ended
 from groundspeed.records import Failure
 
+Serve = Callable[[Connection, int, int, Job, int, int], NoReturn]
+"""Line to the worker, file descriptor of the log, the worker's process id, job, rank and world."""
+
 _GRACE = 10.0  # seconds at most in which the others must answer once one cannot any more
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a rank makes of an order: a value, or why there is none; ``over`` says that the rank ends with it."""
-
-    value: Any = None
-    fault: Fault | None = None
-    over: bool = False
 
 
 def _why(answer: Answer) -> Fault | None:
@@ -73,19 +68,14 @@ class _Rank:
 
 
 class Crew:
-    """``world`` ranks. Use it as a context manager: they end with it, and with this process however that ends."""
+    """``world`` ranks, each of which calls ``serve``. They end with ``end``, and with this process at the latest."""
 
-    def __init__(self, job: Job, world: int) -> None:
+    def __init__(self, job: Job, world: int, serve: Serve) -> None:
         self.world = world
+        self._serve = serve
         self._ranks: list[_Rank] = []
         for rank in range(world):
             self._ranks.append(self._fork(job, rank))
-
-    def __enter__(self) -> Crew:
-        return self
-
-    def __exit__(self, *how: object) -> None:
-        self.end()
 
     def ask(self, order: str, *given: Any, limit: float, only: int | None = None) -> list[Any]:
         """Each rank's answer to an order: a method of ``desk.Desk`` by name, and what it is given.
@@ -158,8 +148,6 @@ class Crew:
         return RankLost(rank, end.failure, end.reason.replace("the worker", "it"))
 
     def _fork(self, job: Job, rank: int) -> _Rank:
-        from groundspeed.measure.ranks.member import serve  # once for all, before the fork
-
         ours, theirs = Pipe()
         log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the rank
         parent, world = os.getpid(), self.world
@@ -169,7 +157,7 @@ class Crew:
             try:
                 for close in strangers:  # else a line would stay open when the worker's end of it is closed
                     close()
-                serve(theirs, log.fileno(), parent, job, rank, world)
+                self._serve(theirs, log.fileno(), parent, job, rank, world)
             finally:
                 os._exit(1)
         theirs.close()

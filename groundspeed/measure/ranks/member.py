@@ -11,10 +11,10 @@ from typing import NoReturn
 import torch
 
 from groundspeed.measure.bench import DeviceLost, Fault, as_fault
+from groundspeed.measure.ending import end_with
 from groundspeed.measure.protocol import Job
-from groundspeed.measure.ranks.crew import Answer
+from groundspeed.measure.ranks.answer import Answer
 from groundspeed.measure.ranks.desk import Desk
-from groundspeed.measure.worker import end_with
 
 
 def serve(line: Connection, log: int, parent: int, job: Job, rank: int, world: int) -> NoReturn:

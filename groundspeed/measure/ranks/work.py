@@ -12,6 +12,7 @@ from groundspeed.measure.opening import entries
 from groundspeed.measure.protocol import CaseDone, Channel, Job, Phase, Ready, Row, Teller
 from groundspeed.measure.ranks.case import Culprit, Muddle, SpecFault, Table, measure, row_of
 from groundspeed.measure.ranks.crew import Crew, RankLost
+from groundspeed.measure.ranks.member import serve
 from groundspeed.measure.ranks.view import too_wide
 from groundspeed.measure.sampling import Budget, exactly
 from groundspeed.measure.sides import takes_part
@@ -106,7 +107,7 @@ class _Crews:
         return self._tabled(self._crew)
 
     def _opened(self, world: int) -> Crew:
-        crew = self._crew = Crew(self.job, world)
+        crew = self._crew = Crew(self.job, world, serve)
         self._phase("start", _JOIN_LIMIT)
         start = perf_counter()
         (port,) = crew.ask("listen", limit=_JOIN_LIMIT, only=0)
