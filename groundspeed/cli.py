@@ -39,6 +39,7 @@ COMMANDS = {
     "check": Command("groundspeed.commands.check", "check implementations against the float64 reference"),
     "run": Command("groundspeed.commands.run", "measure, and print the speedup table"),
     "merge": Command("groundspeed.commands.merge", "put the shards of one run together"),
+    "costs": Command("groundspeed.commands.costs", "print what fleets' GPU-seconds went to"),
     "table": Command("groundspeed.commands.table", "print the speedup table of stored records"),
     "claims": Command("groundspeed.commands.claims", "print published figures beside ours"),
     "new": Command("groundspeed.commands.new", "write the files of a new operator or implementation"),

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from groundspeed import session
 from groundspeed.commands import durations, narrowing, run_ending, sweeping
-from groundspeed.commands.fleet_options import pull_request
 from groundspeed.commands.planning import Planned, planned
 from groundspeed.errors import UserError
 from groundspeed.fleet.account import account
 from groundspeed.fleet.connect import connected
+from groundspeed.fleet.options import pull_request
 from groundspeed.fleet.running import Fleet, FleetRun, only_driver, run_fleet
 from groundspeed.fleet.view import view
 from groundspeed.measure.claim import Patience

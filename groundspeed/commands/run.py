@@ -18,11 +18,11 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from groundspeed.commands import fleet_options
 from groundspeed.errors import UserError
+from groundspeed.fleet import options as fleet_options
+from groundspeed.locations.place import folder
 from groundspeed.operator import TIERS
 from groundspeed.selection import FIRST_CALLS, TIMERS
 
@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="go on with this run, narrowed as it was: operators it has are not measured again",
     )
     parser.add_argument(
-        "--results", type=Path, metavar="DIR", help="where records go (default: results/ of the project)"
+        "--results", type=folder, metavar="DIR", help="where records go (default: results/ of the project)"
     )
     fleet_options.add(parser)
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
+from groundspeed import nvml
 from groundspeed.fleet.work import About
 from groundspeed.machine import cpu_model, machine_of, machine_without_gpu, visible_gpus
 from groundspeed.measure.gpu_state import Gpu, hashed
@@ -109,3 +110,9 @@ def installed(distribution: str) -> str:
 def _python() -> str:
     """Without the last number: it changes nothing that is measured."""
     return ".".join(platform.python_version_tuple()[:2])
+
+
+def machine_here(device: str) -> str:
+    """What this host's results on a device are filed under, whichever of its GPUs Ray shows this process."""
+    gpus = nvml.installed_gpus() if device == "cuda" else ()
+    return machine_of(gpus[:1]) if gpus else machine_without_gpu(cpu_model())

@@ -16,13 +16,16 @@ import ray
 from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from groundspeed.errors import UserError
 from groundspeed.fleet.driver import HeadLost
+from groundspeed.fleet.ground import machine_here
 from groundspeed.fleet.station import Make, Station
 from groundspeed.fleet.work import Finished, Happening, Look, Lost, Opened, Piece
 
 _NODES_EVERY = 1.0  # seconds
 _LOOK_EVERY = 0.5
 _HEAD_SILENT = 30.0  # seconds; Ray ends the process by itself after 60
+_NODE_ANSWERS = 120.0
 _MOST_OPENINGS = 3  # stations in a row that died on one seat before they did anything
 
 
@@ -245,15 +248,46 @@ class _Watch:
                 continue
 
     def _ask(self) -> None:
-        found = {}
-        for node in ray.nodes():
-            if node["Alive"]:
-                has = node["Resources"]
-                host = str(node["NodeManagerHostname"])
-                found[node["NodeID"]] = Node(node["NodeID"], host, int(has.get("GPU", 0)), int(has.get("CPU", 0)))
+        found = _alive()
         with self._lock:
             self._nodes, self._heard = found, monotonic()
         self._news.set()
+
+
+def _alive() -> dict[str, Node]:
+    """The cluster's nodes, by id. May wait for ever where the head is gone."""
+    found = {}
+    for node in ray.nodes():
+        if node["Alive"]:
+            has = node["Resources"]
+            host = str(node["NodeManagerHostname"])
+            found[node["NodeID"]] = Node(node["NodeID"], host, int(has.get("GPU", 0)), int(has.get("CPU", 0)))
+    return found
+
+
+def machines(device: str, without: frozenset[str]) -> dict[str, int]:
+    """Kinds of machine of the cluster, and how many stations each has room for, busy ones too.
+
+    Asked of each node by a task that takes none of its resources. Raises UserError when a node does not answer.
+    """
+    ask = ray.remote(machine_here)
+    asked = {}
+    for node in _alive().values():
+        rooms = node.gpus if device == "cuda" else min(node.cpus, 1)
+        if rooms and node.host not in without:
+            strategy = NodeAffinitySchedulingStrategy(node.id, soft=False)
+            task = ask.options(num_cpus=0, max_retries=0, scheduling_strategy=strategy)
+            asked[task.remote(device)] = node, rooms
+    found: dict[str, int] = {}
+    for reference, (node, rooms) in asked.items():
+        try:
+            name = ray.get(reference, timeout=_NODE_ANSWERS)
+        except RayError as error:
+            raise UserError(
+                f"{node.host} does not answer: {_first_line(error)}; add --fleet-without {node.host}"
+            ) from error
+        found[name] = found.get(name, 0) + rooms
+    return found
 
 
 def cluster_device() -> str:

@@ -4,6 +4,7 @@ groundspeed gate --base main               what the worktree changes since then
 groundspeed gate --base main --head topic  the same of a branch
 groundspeed gate --base main --list        what would be measured, and why
 groundspeed gate --aa --all --save-noise   a revision with itself: noise floors
+groundspeed gate --base main --fleet auto  an operator a GPU of a Ray cluster
 
 Exit status: 0 pass, 1 regressed (or broken, or removed), 2 could not measure or wrong use.
 Policy: [tool.groundspeed.gate] of base's pyproject.toml. docs/gating.md tells the rest.
@@ -20,19 +21,21 @@ import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 from groundspeed.errors import UserError
+from groundspeed.fleet import options as fleet_options
 from groundspeed.gate import annotations as ci
 from groundspeed.gate import junit, markdown, terminal
 from groundspeed.gate.assemble import unmatched
 from groundspeed.gate.config import Config, parse_duration, parse_threshold
 from groundspeed.gate.floors import noise_folder, read_floors, write_noise
 from groundspeed.gate.git import WORKTREE, NoCommit
-from groundspeed.gate.paired import MeasurePairs
+from groundspeed.gate.paired import MeasurePairs, PairRequest
 from groundspeed.gate.plan import Scope
 from groundspeed.gate.policy import policy_in_force
 from groundspeed.gate.report import Report, encode, read_report, schema
-from groundspeed.gate.session import Finished, Request, could_not_measure, plan_of, run_gate
+from groundspeed.gate.session import Finished, Request, Where, could_not_measure, plan_of, run_gate
 from groundspeed.gate.versions import Revisions, find_revisions, unpacked
 from groundspeed.gate.words import plain
 from groundspeed.machine import chosen_device, machine_name, measuring_device
@@ -62,6 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     policy.add_argument("--budget", metavar="TIME", help="stop after 90s, 10m, 1h: the rest counts as not measured")
     policy.add_argument("--allow-untouched", action="store_true", help="pass a change that touches nothing measured")
     policy.add_argument("--seed", type=int, default=0, help="of the inputs")
+    fleet_options.add(parser)
     out = parser.add_argument_group("reports")
     out.add_argument("--markdown", type=Path, metavar="FILE", help="for a job summary or a comment")
     out.add_argument("--junit", type=Path, metavar="FILE")
@@ -74,14 +78,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if not (args.schema or args.report or args.list):
+    fleet_options.check(args)
+    measures = not (args.schema or args.report or args.list)
+    if args.fleet and measures:
+        return _run_on_fleet(args)
+    if measures:
         measuring_device(args.device)
     with one_engine(engine) as found:
         return run_with(args, found)
 
 
-def run_with(args: argparse.Namespace, find_engine: Callable[[], MeasurePairs]) -> int:
-    """The command with a given engine. Raises UserError for wrong use, before anything is measured."""
+def _run_on_fleet(args: argparse.Namespace) -> int:
+    from groundspeed.gate.on_fleet import on_fleet
+
+    with contextlib.ExitStack() as held:
+        try:
+            where = held.enter_context(on_fleet(args))
+        except UserError:
+            raise
+        except Exception:  # nor may a fault of the fleet's read as a regression
+            traceback.print_exc()
+            print("groundspeed: the fleet could not be used", file=sys.stderr)
+            return COULD_NOT_MEASURE
+        return run_with(args, _no_engine, where)
+
+
+def run_with(args: argparse.Namespace, find_engine: Callable[[], MeasurePairs], where: Where | None = None) -> int:
+    """The command with a given engine, here unless told otherwise.
+
+    Raises UserError for wrong use, before anything is measured.
+    """
     if args.schema:
         sys.stdout.write(schema().decode())
         return 0
@@ -95,10 +121,11 @@ def run_with(args: argparse.Namespace, find_engine: Callable[[], MeasurePairs]) 
     revisions = None
     try:
         revisions = find_revisions(project.root, args.base, args.head, args.aa)
-        request = _request(args, project, revisions)
+        where = where or _here(args)
+        request = _request(args, project, revisions, where)
         if args.list:
             return _list(request)
-        finished = run_gate(request, find_engine(), _progress)
+        finished = run_gate(request, find_engine(), _progress, where.spread)
     except NoCommit as error:
         report = could_not_measure(revisions, str(error))
         print(plain(f"groundspeed: {error}"), file=sys.stderr)
@@ -151,9 +178,22 @@ def write_outputs(args: argparse.Namespace, report: Report) -> None:
         raise UserError("; ".join(problems))
 
 
-def _request(args: argparse.Namespace, project: Project, revisions: Revisions) -> Request:
+def _here(args: argparse.Namespace) -> Where:
     device = args.device or chosen_device()
-    machine = machine_name(device)
+    return Where(device, machine_name(device))
+
+
+def _no_engine() -> MeasurePairs:
+    """Of a fleet every station has one."""
+
+    def measure(request: PairRequest) -> NoReturn:
+        raise AssertionError(f"{request.operator} must be measured on the fleet")
+
+    return measure
+
+
+def _request(args: argparse.Namespace, project: Project, revisions: Revisions, where: Where) -> Request:
+    device, machine = where.device, where.machine
     config, remarks = policy_in_force(project.root, revisions, args.config)
     config = _typed_policy(args, config)
     tier = args.tier or config.tier or ("small" if device == "cpu" else "full")

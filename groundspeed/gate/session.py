@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -48,8 +49,29 @@ class Finished:
     noise: tuple[NoiseLine, ...] = ()
 
 
-def run_gate(request: Request, measure: MeasurePairs, progress: Progress) -> Finished:
-    """Compare, judge and report. Raises UserError for what the user can mend before anything can be measured."""
+class Spread(Protocol):
+    """Measures a plan on other machines. ``remarks``, which measuring may add to, go into the report."""
+
+    remarks: list[str]
+
+    def __call__(self, plan: Plan, versions: Versions, judging: Judging, seed: int) -> Evidence:
+        """Each operator's processes on one device. Raises Mixed."""
+
+
+@dataclass(frozen=True)
+class Where:
+    """What is measured on: device, the machine its results are filed under, and how it is spread if it is."""
+
+    device: str
+    machine: str
+    spread: Spread | None = None
+
+
+def run_gate(request: Request, measure: MeasurePairs, progress: Progress, spread: Spread | None = None) -> Finished:
+    """Compare, judge and report; measure by ``measure`` here, or by ``spread`` where that is given.
+
+    Raises UserError for what the user can mend before anything can be measured.
+    """
     began = time.monotonic()
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     config = request.config
@@ -60,12 +82,15 @@ def run_gate(request: Request, measure: MeasurePairs, progress: Progress) -> Fin
         measuring = Measuring(measure, versions.head, judging, request.seed, progress)
         mixed = ""
         try:
-            measuring.run(plan)
+            if spread is None:
+                measuring.run(plan)
+            else:
+                measuring.evidence = spread(plan, versions, judging, request.seed)
         except Mixed as error:
             mixed = str(error)
     evidence = measuring.evidence
     body = Assembled() if mixed else assemble(plan, evidence, judging, accepted, _command(request))
-    body.remarks = [*request.remarks, *more, *body.remarks]
+    body.remarks = [*request.remarks, *more, *body.remarks, *(spread.remarks if spread else ())]
     report = _report(request, plan, body, evidence, mixed)
     report = msgspec.structs.replace(report, started=started, seconds=round(time.monotonic() - began, 1))
     return Finished(report, _noise(plan, evidence, judging) if request.revisions.aa and not mixed else ())

@@ -9,11 +9,11 @@ import threading
 import msgspec
 import pytest
 
-from groundspeed.commands.fleet_options import pull_request
 from groundspeed.errors import UserError
 from groundspeed.fleet.account import account, costs
 from groundspeed.fleet.dispatch import Dispatch, Move
 from groundspeed.fleet.ledger import Ledger, ledger_path, read_ledgers
+from groundspeed.fleet.options import pull_request
 from groundspeed.fleet.running import only_driver
 from groundspeed.fleet.shipping import pack, unpack
 from groundspeed.fleet.station import Station
