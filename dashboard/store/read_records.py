@@ -64,6 +64,7 @@ class _Line(msgspec.Struct, gc=False):
     flops: Count = 0
     bytes_read: Count = 0
     bytes_written: Count = 0
+    bus_bytes: Count = 0
     items: Count = 0
     tuned: str = ""
 
@@ -92,7 +93,7 @@ def add_record(path: str, payload: bytes, rows: Table, runs: Table) -> None:
         "environment": header.matrix,
     }
     if lines:  # a run in which nothing was measured is a run without rows
-        own = _own_columns(lines) | _timed_columns(summaries)
+        own = _own_columns(lines, header.bound) | _timed_columns(summaries)
         own |= _rates(header, lines, own) | {"speedup_eager": speedups}
         rows.add(len(lines), shared, own)
     described = {name: _dump(getattr(header, name)) for name in ("ladders", "ideas", "missing")}
@@ -185,7 +186,7 @@ def _baselines(lines: list[_Line]) -> list[int]:
     return [of_ok.get(key, -1) if one else -1 for key, one in zip(case, paired, strict=True)]
 
 
-def _own_columns(lines: list[_Line]) -> dict[str, Any]:
+def _own_columns(lines: list[_Line], bound: str) -> dict[str, Any]:
     """Columns that differ by row, in base units. Labels that no row has are left out: they cost nothing then."""
     of = dict(zip(_Line.__struct_fields__, zip(*map(msgspec.structs.astuple, lines), strict=True), strict=True))
     labels = [_shape_labels(dtype, tuple(shape.items())) for dtype, shape in zip(of["dtype"], of["shape"], strict=True)]
@@ -204,7 +205,7 @@ def _own_columns(lines: list[_Line]) -> dict[str, Any]:
         "energy": [None if energy is None else energy * _NS for energy in of["energy_nj"]],
         "max_abs_error": [accuracy.max_abs if accuracy else None for accuracy in of["accuracy"]],
         "norm_error": [accuracy.norm if accuracy else None for accuracy in of["accuracy"]],
-        "bytes": [r + w or None for r, w in zip(of["bytes_read"], of["bytes_written"], strict=True)],
+        "bytes": _moved(of, bound),
         "flops": [flops or None for flops in of["flops"]],
         "items": [items or None for items in of["items"]],
     }
@@ -229,7 +230,7 @@ def _timed_columns(summaries: dict[str, Summary]) -> dict[str, Any]:
 def _rates(header: Header, lines: list[_Line], columns: dict[str, Any]) -> dict[str, Any]:
     """What is had by dividing by, or into, the cold device time."""
     least = functools.cache(functools.partial(_least_seconds, header))
-    fastest = [least(line.dtype, line.flops, line.bytes_read, line.bytes_written) for line in lines]
+    fastest = [least(line.dtype, line.flops, line.bytes_read, line.bytes_written, line.bus_bytes) for line in lines]
     cold = columns["device_cold"]
     cold = np.where(cold > 0, cold, np.nan)
     return {
@@ -240,9 +241,15 @@ def _rates(header: Header, lines: list[_Line], columns: dict[str, Any]) -> dict[
     }
 
 
-def _least_seconds(header: Header, dtype: str, flops: int, read: int, written: int) -> float | None:
+def _moved(of: dict[str, Any], bound: str) -> list[int | None]:
+    """Bytes that a bandwidth is of: between GPUs where an operator is bound by that, else the device memory's."""
+    moved = zip(of["bytes_read"], of["bytes_written"], of["bus_bytes"], strict=True)
+    return [(bus if bound == "peer" and bus else read + written) or None for read, written, bus in moved]
+
+
+def _least_seconds(header: Header, dtype: str, flops: int, read: int, written: int, bus: int) -> float | None:
     """The least time that the run's own ceilings allow, in seconds."""
-    least = ceiling(header.ceilings, header.bound, dtype, flops, (read, written))
+    least = ceiling(header.ceilings, header.bound, dtype, flops, (read, written), bus)
     return None if least is None else least.least_ns * _NS
 
 

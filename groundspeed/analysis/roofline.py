@@ -17,7 +17,7 @@ class Ceiling:
     """The least time for a piece of work in ns, and which ceiling sets it."""
 
     least_ns: float
-    bound: Literal["memory", "compute", "link"]
+    bound: Literal["memory", "compute", "link", "peer"]
 
 
 def memory_time(ceilings: Ceilings, bytes_read: int, bytes_written: int) -> float | None:
@@ -44,15 +44,20 @@ def compute_time(ceilings: Ceilings, dtype: str, flops: int) -> float | None:
     return flops / rate * 1e9 if flops and rate > 0 else None
 
 
-def ceiling(ceilings: Ceilings | None, bound: str, dtype: str, flops: int, traffic: tuple[int, int]) -> Ceiling | None:
+def ceiling(
+    ceilings: Ceilings | None, bound: str, dtype: str, flops: int, traffic: tuple[int, int], bus_bytes: int = 0
+) -> Ceiling | None:
     """The later of the memory time and the compute time of (bytes read, bytes written) and flops.
 
     ``bound`` is the operator's own. A compute-bound operator without a measured matmul rate has no ceiling, rather than
     a bandwidth ceiling that it could never be near; nor has one bound by the link from the host, which must bring all
-    that is read, without a measured rate of that.
+    that is read, without a measured rate of that. Where ``bus_bytes`` must pass from GPU to GPU, an operator bound by
+    that has the rate of copies both ways as its ceiling, or none; a case on one GPU has the memory's.
     """
     if ceilings is None:
         return None
+    if bound == "peer" and bus_bytes:
+        return Ceiling(bus_bytes / ceilings.peer * 1e9, "peer") if ceilings.peer > 0 else None
     if bound == "link":
         read = traffic[0]
         return Ceiling(read / ceilings.link * 1e9, "link") if read and ceilings.link > 0 else None

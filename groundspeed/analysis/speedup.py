@@ -46,9 +46,11 @@ class Row:
         whether the speedup comes from per-round ratios; else it is a ratio of medians with a wider interval
     bytes_per_second, flops_per_second, items_per_second
         the operator's own bytes, operations and items over the median time; None where it counts none
+    bus_bytes_per_second
+        the same of what must pass between GPUs: bus bandwidth as nccl-tests defines it (its doc/PERFORMANCE.md)
     ceiling_share, bound
         least time that the run's measured ceilings allow over the median time (1 = at the ceiling), and the ceiling
-        that sets it, "memory" or "compute"; None and "" without measured ceilings
+        that sets it: "memory", "compute", "link" or "peer"; None and "" without measured ceilings
     error_ratio
         Euclidean error over the baseline's own on this case; None where either is unknown or the baseline's is 0
     """
@@ -70,6 +72,7 @@ class Row:
     speedup: Estimate | None
     paired: bool
     bytes_per_second: float | None
+    bus_bytes_per_second: float | None
     flops_per_second: float | None
     items_per_second: float | None
     ceiling_share: float | None
@@ -164,7 +167,8 @@ def _row(header: Header, entry: Measurement, base: Measurement | None, quantity:
     together = base is not None and base.apart == entry.apart
     speedup, paired = paired_speedup(base_samples, samples, together) if samples and base_samples else (None, False)
     seconds = time.value / 1e9 if time is not None and time.value > 0 else None
-    top = ceiling(header.ceilings, header.bound, entry.dtype, entry.flops, (entry.bytes_read, entry.bytes_written))
+    moved = (entry.bytes_read, entry.bytes_written)
+    top = ceiling(header.ceilings, header.bound, entry.dtype, entry.flops, moved, entry.bus_bytes)
     known = top is not None and seconds is not None
     return Row(
         machine=header.machine,
@@ -184,6 +188,7 @@ def _row(header: Header, entry: Measurement, base: Measurement | None, quantity:
         speedup=speedup,
         paired=paired,
         bytes_per_second=_rate(entry.bytes_read + entry.bytes_written, seconds),
+        bus_bytes_per_second=_rate(entry.bus_bytes, seconds),
         flops_per_second=_rate(entry.flops, seconds),
         items_per_second=_rate(entry.items, seconds),
         ceiling_share=top.least_ns / (seconds * 1e9) if top is not None and seconds is not None else None,

@@ -40,7 +40,7 @@ def operator_table(record: Record, style: Style, quantity: str = "device_cold") 
     """The lines of one operator's table; a heading alone when nothing was measured."""
     rows = speedup_table(record, quantity=quantity)
     timed = [row for row in rows if row.time is not None]
-    layout = _Layout.of(timed, style, compute=record.header.bound == "compute")
+    layout = _Layout.of(timed, style, record.header.bound)
     lines = [_heading(record, style, quantity)]
     if not timed:
         return [*lines, "  nothing was timed: the reasons are beneath", ""]
@@ -71,6 +71,9 @@ def _case_title(record: Record, row: Row) -> str:
     )
     moved = entry.bytes_read + entry.bytes_written
     facts = [f"moves {units.size(moved)}"] if moved else []
+    if entry.bus_bytes:
+        rates = "; rates are of these" if record.header.bound == "peer" else ""
+        facts = [f"each GPU sends {units.size(entry.bus_bytes)}{rates}"]
     if entry.flops and record.header.bound == "compute":
         facts.append(units.rate(entry.flops, "FLOP"))
     detail = f"  ({', '.join(facts)})" if facts else ""
@@ -86,16 +89,17 @@ class _Layout:
     ceiling: bool
     bar: int
     compute: bool
+    peer: bool
 
     @classmethod
-    def of(cls, rows: Sequence[Row], style: Style, compute: bool) -> _Layout:
+    def of(cls, rows: Sequence[Row], style: Style, bound: str) -> _Layout:
         longest = min(max((len(row.implementation) for row in rows), default=0), _LONGEST_NAME)
         room = style.width - 3 - sum(column.width for column in _COLUMNS)
         ceiling = any(row.ceiling_share is not None for row in rows) and room - _CEILING.width >= min(longest, 16)
         room -= _CEILING.width if ceiling else 0
         name = min(longest, room)
         left = room - name - 2
-        return cls(style, name, ceiling, min(left, 16) if left >= 4 else 0, compute)
+        return cls(style, name, ceiling, min(left, 16) if left >= 4 else 0, bound == "compute", bound == "peer")
 
     def titles(self) -> str:
         columns = (*_COLUMNS, _CEILING) if self.ceiling else _COLUMNS
@@ -119,6 +123,8 @@ class _Layout:
     def _rate(self, row: Row) -> str:
         if self.compute and row.flops_per_second:
             return units.rate(row.flops_per_second, "FLOP/s")
+        if self.peer and row.bus_bytes_per_second:
+            return units.rate(row.bus_bytes_per_second, "B/s")
         return units.rate(row.bytes_per_second, "B/s") if row.bytes_per_second else "–"
 
 

@@ -117,7 +117,8 @@ def _bandwidth(record: Record, entry: Measurement) -> float | None:
 
 def _ceiling(record: Record, entry: Measurement) -> float | None:
     header, traffic = record.header, (entry.bytes_read, entry.bytes_written)
-    top, time = ceiling(header.ceilings, header.bound, entry.dtype, entry.flops, traffic), _cold(entry)
+    top = ceiling(header.ceilings, header.bound, entry.dtype, entry.flops, traffic, entry.bus_bytes)
+    time = _cold(entry)
     return 100 * top.least_ns / time if top and time else None
 
 
