@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from groundspeed.errors import UserError
+from groundspeed.guests import tree_with_guests
 from groundspeed.tree import Tree
 
 MARKS = ("asv.conf.json", "impls")
@@ -27,7 +28,7 @@ class Project:
         return self.root / "results"
 
     def tree(self) -> Tree:
-        return Tree(self.root / "impls")
+        return tree_with_guests(self.root / "impls")
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import msgspec
 
 from groundspeed import git
 from groundspeed.errors import UserError
+from groundspeed.guests import tree_with_guests
 from groundspeed.machine import chosen_device, machine_name
 from groundspeed.measure.first_call_subset import Wanted, chosen_case
 from groundspeed.measure.first_calls import cold_and_warm
@@ -83,7 +84,7 @@ def open_run(
 
     Raises UserError for a selection that matches nothing, a run id of no run, a device that is not there.
     """
-    specs = Tree(root / "impls")
+    specs = tree_with_guests(root / "impls")
     tree = specs if impls is None or impls.resolve() == specs.root else Tree(impls, specs=specs)
     selection.check(tree)
     known = git.head(root) if commit is None else git.commit(root, commit)

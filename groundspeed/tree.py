@@ -66,14 +66,19 @@ class Tree:
     specs
         Another tree whose specs this one is judged by: the gate runs base's implementations, and ``asv run A..B``
         past ones, under today's specs.
+    guests
+        Trees of installed packages (groundspeed.guests), whose operators and implementations stand beside this one's.
     """
 
-    def __init__(self, root: Path, package: str | None = None, specs: Tree | None = None) -> None:
+    def __init__(
+        self, root: Path, package: str | None = None, specs: Tree | None = None, guests: tuple[Tree, ...] = ()
+    ) -> None:
         self.root = root.resolve()
         if not self.root.is_dir():
             raise UserError(f"{root}: no such folder of operators; run groundspeed in a checkout or pass --project")
         self.package = package or "impls_" + hashlib.sha256(str(self.root).encode()).hexdigest()[:8]
         self._specs = specs
+        self._guests = guests
 
     def __repr__(self) -> str:
         return f"Tree({str(self.root)!r}, {self.package!r})"
@@ -84,18 +89,19 @@ class Tree:
 
     def operators(self) -> tuple[str, ...]:
         """Names of the folders that hold a spec, sorted."""
-        root = self.spec_tree.root
-        return tuple(sorted(p.parent.name for p in root.glob("*/spec.py") if is_name(p.parent.name)))
+        specs = self.spec_tree
+        own = {path.parent.name for path in specs.root.glob("*/spec.py") if is_name(path.parent.name)}
+        return tuple(sorted(own.union(*(guest.operators() for guest in specs._guests))))
 
     def spec_file(self, operator: str) -> Path:
-        return self.spec_tree.root / operator / "spec.py"
+        return self._spec_home(operator).root / operator / "spec.py"
 
     def spec(self, operator: str) -> Operator:
         """The operator's spec. Raises SpecError naming the file when it cannot be imported or is no Operator."""
-        tree = self.spec_tree
+        tree = self._spec_home(operator)
         path = self.spec_file(operator)
         if not path.is_file():
-            raise SpecError(f"unknown operator {operator!r}: {_known(tree.operators())}; type: groundspeed list")
+            raise SpecError(f"unknown operator {operator!r}: {_known(self.operators())}; type: groundspeed list")
         try:
             module = tree.load(f"{operator}.spec")
             spec = module.SPEC
@@ -107,14 +113,36 @@ class Tree:
         return spec
 
     def implementations(self, operator: str) -> tuple[Implementation, ...]:
-        """Every implementation of an operator: the baseline first, then by back end and name."""
+        """Every implementation of an operator: the baseline first, then by back end and name.
+
+        Raises UserError when a guest has one of a name that is there already.
+        """
+        found: dict[str, Implementation] = {}
+        for one in (one for tree in (self, *self._guests) for one in tree._own_implementations(operator)):
+            if one.name in found:
+                where = " and ".join(str(each.files[0]) for each in (found[one.name], one))
+                raise UserError(f"{operator}/{one.name} is there twice: {where}; rename one, or uninstall its package")
+            found[one.name] = one
+        return tuple(sorted(found.values(), key=_order))
+
+    def home(self, implementation: Implementation) -> Tree:
+        """The tree whose file it is, this one or a guest: that is the one to load it from."""
+        file = implementation.files[0].resolve()
+        return next((guest for guest in self._guests if guest.root in file.parents), self)
+
+    def _spec_home(self, operator: str) -> Tree:
+        """The tree that has an operator's spec; this one's own goes before a guest's."""
+        specs = self.spec_tree
+        candidates = (specs, *specs._guests)
+        return next((tree for tree in candidates if (tree.root / operator / "spec.py").is_file()), specs)
+
+    def _own_implementations(self, operator: str) -> tuple[Implementation, ...]:
         folder = self.root / operator
         stems: dict[str, list[Path]] = {}
         for path in sorted([*folder.glob("*.py"), *folder.glob("*.cu")]):
             if path.name != "spec.py" and is_name(path.stem) and "_" in path.stem:
                 stems.setdefault(path.stem, []).append(path)
-        found = [Implementation(operator, name, tuple(files)) for name, files in stems.items()]
-        return tuple(sorted(found, key=_order))
+        return tuple(Implementation(operator, name, tuple(files)) for name, files in stems.items())
 
     def implementation(self, operator: str, name: str) -> Implementation:
         found = {implementation.name: implementation for implementation in self.implementations(operator)}
@@ -137,10 +165,10 @@ class Tree:
         return loaded
 
     def implementation_digest(self, implementation: Implementation) -> str:
-        return digest.implementation_digest(self.root, implementation.files)
+        return digest.implementation_digest(self.home(implementation).root, implementation.files)
 
     def case_digest(self, operator: str, case: Case) -> str:
-        return digest.case_digest(self.spec_tree.root, self.spec_file(operator), case)
+        return digest.case_digest(self._spec_home(operator).root, self.spec_file(operator), case)
 
     @staticmethod
     def _ensure_package(name: str, folder: Path) -> None:

@@ -57,8 +57,9 @@ class Prepared:
 
 def open_contender(tree: Tree, implementation: Implementation, label: str = "") -> Contender:
     """Load an implementation. Raises UserError for an unknown back end and whatever its file raises."""
-    opened = backend(implementation.backend).open_implementation(tree, implementation)
-    return Contender(tree, implementation, opened, label)
+    home = tree.home(implementation)
+    opened = backend(implementation.backend).open_implementation(home, implementation)
+    return Contender(home, implementation, opened, label)
 
 
 def prepare(

@@ -49,6 +49,7 @@ def first_call(job: Job, channel: Channel) -> FirstCallTimed:
     import torch
 
     from groundspeed.backends import backend
+    from groundspeed.guests import tree_with_guests
     from groundspeed.tree import Tree
 
     def begin(phase: str) -> int:
@@ -56,7 +57,7 @@ def first_call(job: Job, channel: Channel) -> FirstCallTimed:
         return perf_counter_ns()
 
     (name,), (case,) = job.implementations, job.case_list()
-    specs = Tree(Path(job.specs))
+    specs = tree_with_guests(Path(job.specs))
     tree = specs if job.specs == job.tree else Tree(Path(job.tree), specs=specs)
     implementation = tree.implementation(job.operator, name)
     begin("inputs")
@@ -67,7 +68,7 @@ def first_call(job: Job, channel: Channel) -> FirstCallTimed:
     wait = torch.cuda.synchronize if job.device == "cuda" else _nothing
     wait()
     start = begin("load")
-    opened = backend(implementation.backend).open_implementation(tree, implementation)
+    opened = backend(implementation.backend).open_implementation(tree.home(implementation), implementation)
     loaded = begin("prepare")
     run = opened.prepare(tensors)
     wait()

@@ -82,7 +82,7 @@ def _loaded(device: str, tree: Tree, implementation: Implementation, label: str)
 
 def _build(device: str, entries: Sequence[Entry], beat: Callable[[], None]) -> dict[str, str]:
     """Compile every CUDA file; returns the compiler's complaint by label."""
-    sources = [(label, tree.root, one.cuda_source) for label, tree, one in entries if one.cuda_source]
+    sources = [(label, tree.home(one).root, one.cuda_source) for label, tree, one in entries if one.cuda_source]
     if device != "cuda" or not sources:
         return {}
     try:

@@ -63,6 +63,7 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
     """Do the job. Returns seconds of wall time by phase, the first of them since ``began``."""
     import torch
 
+    from groundspeed.guests import tree_with_guests
     from groundspeed.measure.attempt import Attempt
     from groundspeed.measure.bench import Fault, fault_row, memory_shortage
     from groundspeed.measure.case import measure_case
@@ -74,7 +75,7 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
     from groundspeed.measure.sides import adopt_tolerance, share_tunings, takes_part
     from groundspeed.tree import Tree
 
-    specs = Tree(Path(job.specs))
+    specs = tree_with_guests(Path(job.specs))
     tree = specs if job.specs == job.tree else Tree(Path(job.tree), specs=specs)
     chosen = [one for _, _, one in entries(job, tree)]
     if preload.uses_compiler(file for one in chosen for file in one.files):

@@ -23,7 +23,7 @@ FOUNDATION = (
     "groundspeed.revisions",
     "groundspeed.kernel_names",
 )
-TREE = ("groundspeed.tree", "groundspeed.selection", "groundspeed.project")
+TREE = ("groundspeed.tree", "groundspeed.selection", "groundspeed.project", "groundspeed.guests")
 HOST = ("groundspeed.machine", "groundspeed.nvml", "groundspeed.build")
 MEASURE = ("groundspeed.backends", "groundspeed.measure", "groundspeed.session")
 
@@ -39,7 +39,8 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "groundspeed.writable": ("groundspeed.errors",),
     "groundspeed.tree": (*FOUNDATION,),
     "groundspeed.selection": (*FOUNDATION, "groundspeed.tree"),
-    "groundspeed.project": (*FOUNDATION, "groundspeed.tree"),
+    "groundspeed.project": (*FOUNDATION, "groundspeed.tree", "groundspeed.guests"),
+    "groundspeed.guests": (*FOUNDATION, "groundspeed.tree"),
     "groundspeed.nvml": FOUNDATION,
     "groundspeed.machine": ("groundspeed.nvml", "groundspeed.build", *FOUNDATION),
     "groundspeed.build": (*FOUNDATION, "groundspeed.tree"),

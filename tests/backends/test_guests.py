@@ -1,0 +1,113 @@
+"""A separate package adds operators and implementations by an entry point, without a line in this repository."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from groundspeed.errors import UserError
+from groundspeed.guests import GROUP, guests, tree_with_guests
+from groundspeed.operator import Case
+from tests.cli import toy_project
+from tests.cli.toy_project import ADD, EAGER, SPEC, WRONG, groundspeed
+from tests.paths import ROOT, python_path
+
+HALVED = SPEC.replace("2 * x", "x / 2").replace("Twice x", "Half of x")
+
+
+def install(site: Path, entry: str = "mykernels.ops", name: str = "mykernels", **operators: dict[str, str]) -> Path:
+    """A wheel's files as pip would unpack them: a package whose import raises, and its metadata."""
+    top = site / name
+    top.mkdir(parents=True)
+    (top / "__init__.py").write_text("raise ImportError('nobody needs to import this')\n")
+    for operator, files in operators.items():
+        folder = top / "ops" / operator
+        folder.mkdir(parents=True)
+        for stem, text in files.items():
+            (folder / f"{stem}.py").write_text(text)
+    info = site / f"{name}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[{GROUP}]\n{name} = {entry}\n")
+    return site
+
+
+@pytest.fixture
+def project(tmp_path):
+    return toy_project.make(tmp_path / "project", double={"torch_add": ADD})
+
+
+def visible(site: Path) -> dict[str, str]:
+    return {"PYTHONPATH": python_path(ROOT, site), "GROUNDSPEED_DEVICE": "cpu"}
+
+
+def test_its_operator_and_its_implementations_are_listed_checked_and_measured(project, tmp_path):
+    shared = '"""Shared within the package."""\n\n\ndef twice(x):\n    return x + x\n'
+    mine = '"""The package\'s own doubling."""\n\nfrom .._shared.twice import twice\n\n\ndef prepare(x):\n'
+    site = install(
+        tmp_path / "site",
+        double={"torch_mine": mine + "    return lambda: twice(x)\n"},
+        halve={"spec": HALVED, "torch_eager": EAGER.replace("x * 2", "x / 2")},
+        _shared={"twice": shared},
+    )
+    listed = groundspeed("list", cwd=project, **visible(site)).stdout
+    assert "halve" in listed and "2 operators, 4 implementations" in listed
+    checked = groundspeed("check", cwd=project, **visible(site))
+    assert checked.returncode == 0 and "24 checks passed" in checked.stdout, checked.stdout + checked.stderr
+    only = ("--only", "double/torch_mine", "--only", "halve")
+    run = groundspeed("run", *only, "--results", str(tmp_path / "r"), cwd=project, **visible(site))
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "torch_mine" in run.stdout and "halve" in run.stdout
+    without = groundspeed("list", cwd=project, GROUNDSPEED_DEVICE="cpu").stdout
+    assert "halve" not in without and "1 operators, 2 implementations" in without
+
+
+def test_what_it_gets_wrong_is_found(project, tmp_path):
+    site = install(tmp_path / "site", double={"torch_theirs": WRONG})
+    done = groundspeed("check", "double/torch_theirs", cwd=project, **visible(site))
+    assert done.returncode == 1 and "incorrect" in done.stdout
+
+
+@pytest.fixture
+def seen(monkeypatch, tmp_path):
+    """Packages of a folder that this process can see."""
+    site = tmp_path / "site"
+    monkeypatch.syspath_prepend(str(site))
+    return site
+
+
+def test_digests_are_of_the_file_that_runs(project, seen):
+    install(seen, double={"torch_mine": ADD}, halve={"spec": HALVED, "torch_eager": EAGER})
+    tree = tree_with_guests(project / "impls")
+    theirs = tree.implementation("double", "torch_mine")
+    ours = tree.implementation("double", "torch_add")
+    assert tree.home(ours) is tree and tree.home(theirs) is not tree
+    before = tree.implementation_digest(theirs)
+    theirs.files[0].write_text(ADD.replace("x + x", "2 * x"))
+    assert tree.implementation_digest(theirs) != before
+    assert tree.case_digest("halve", Case("float32", (("N", 1),))) != tree.case_digest(
+        "double", Case("float32", (("N", 1),))
+    )
+    assert tree.spec("halve").reference(4.0) == 2.0
+    assert "mykernels" not in sys.modules  # it was never imported
+
+
+def test_a_name_that_is_there_already_is_refused_with_both_files(project, seen):
+    install(seen, double={"torch_add": ADD})
+    with pytest.raises(UserError, match=r"double/torch_add is there twice: .*impls.* and .*mykernels"):
+        tree_with_guests(project / "impls").implementations("double")
+
+
+def test_an_entry_point_to_nowhere_names_its_package(seen):
+    install(seen, entry="mykernels.elsewhere")
+    with pytest.raises(
+        UserError, match=r"mykernels: its entry point groundspeed.impls: mykernels = mykernels.elsewhere"
+    ):
+        guests()
+
+
+def test_where_nothing_is_installed_there_are_none(project):
+    assert guests() == ()
+    assert tree_with_guests(project / "impls").operators() == ("double",)
