@@ -95,7 +95,7 @@ class Chunk:
 
     def without(self, sources: Collection[str]) -> Chunk:
         """The chunk without the rows of these files."""
-        if self.sources.isdisjoint(sources):
+        if not sources or self.sources.isdisjoint(sources):
             return self
         return self._of(~pl.col("source").is_in(sorted(sources)))
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import polars as pl
 
 from dashboard.store.chunks import Chunk
-from dashboard.store.files import Entry, Known, Stamp, joined
+from dashboard.store.files import Entry, Known, Stamp
 
 
 class Edition:
@@ -28,24 +28,22 @@ class Edition:
     def put_chunk(self, chunk: Chunk) -> None:
         """The files whose rows a chunk holds."""
         stamps = chunk.runs.select(pl.col("source").cast(pl.String), "mtime_ns", "size")
-        for path, mtime_ns, size in stamps.iter_rows():
-            self.put(path, Entry(Stamp(mtime_ns, size), chunk.name))
+        folder, names = "", self._of("")
+        for path, mtime_ns, size in stamps.iter_rows():  # of a store of years hundreds of thousands: spelt out
+            above, _, name = path.rpartition("/")
+            if above != folder:
+                folder, names = above, self._of(above)
+            names[name] = Entry(Stamp(mtime_ns, size), chunk.name)
 
     def done(self) -> Known:
         """The entries, without folders that hold none."""
-        emptied = [folder for folder, names in self._own.items() if not names]
-        return {folder: names for folder, names in self._entries.items() if folder not in emptied}
+        for folder, names in self._own.items():
+            if not names:
+                del self._entries[folder]
+        return self._entries
 
     def _of(self, folder: str) -> dict[str, Entry]:
         if folder not in self._own:
             self._own[folder] = dict(self._entries.get(folder, {}))
             self._entries[folder] = self._own[folder]
         return self._own[folder]
-
-
-def unreadable(entries: Known) -> Iterator[tuple[str, Entry]]:
-    """The files that could not be read."""
-    for folder, names in entries.items():
-        for name, entry in names.items():
-            if entry.problem:
-                yield joined(folder, name), entry

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import msgspec
 
+from groundspeed.records import SELECTION_FILE
+
 RECORD_SUFFIX = ".jsonl.gz"
 BENCHMARKS = "benchmarks.json"  # asv's: units and parameter names
 MACHINE = "machine.json"
@@ -100,11 +102,9 @@ class Scanner:
         """Whether the folder of a run holds exactly the records that were read from it; if so, it is noted."""
         mtime = entry.stat(follow_symlinks=False).st_mtime_ns
         if self._listed.get(path) != mtime:
-            with os.scandir(entry.path) as below:
-                shown = [each for each in below if not each.name.startswith(".")]
-            records = {each.name for each in shown if each.name.endswith(RECORD_SUFFIX)}
-            plain = all(each.is_file() and not each.name.endswith(".json") for each in shown)
-            if not plain or records != held.keys() or any(one.problem for one in held.values()):
+            names = set(os.listdir(entry.path))
+            others = [name for name in names - held.keys() if name != SELECTION_FILE and not name.startswith(".")]
+            if others or not held.keys() <= names or any(one.problem for one in held.values()):
                 self._listed.pop(path, None)
                 return False
             # Two changes within one tick of the file system's clock have one time.

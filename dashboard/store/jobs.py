@@ -12,7 +12,7 @@ from dashboard.store.chunks import Chunk, new_chunk
 from dashboard.store.files import RECORD_SUFFIX, Stamp
 from dashboard.store.ingest import Described, Reader
 
-MOST_ROWS = 250_000  # of a chunk: what a reader holds in memory at once
+MOST_ROWS = 150_000  # of a chunk: what a reader holds in memory at once
 SEALED_ROWS = 100_000  # from so many on, rows stay on disk
 
 

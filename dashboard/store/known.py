@@ -12,7 +12,7 @@ from dashboard.store import pool
 from dashboard.store.asv_format import Meaning
 from dashboard.store.cache import Index
 from dashboard.store.chunks import Chunk
-from dashboard.store.entries import Edition, unreadable
+from dashboard.store.entries import Edition
 from dashboard.store.files import BENCHMARKS, MACHINE, Entry, Scan, Stamp, joined, nearest
 from dashboard.store.files import Known as KnownFiles
 from dashboard.store.ingest import Described, read_described
@@ -31,6 +31,7 @@ class Known:
     described: Described = field(default_factory=lambda: Described({}, {}, {}))
     described_stamps: Mapping[str, Stamp] = field(default_factory=dict)
     scan_problems: Mapping[str, str] = field(default_factory=dict)
+    unreadable: Mapping[str, Entry] = field(default_factory=dict)  # by path, those of ``files`` with a problem
     dropped: Mapping[str, frozenset[str]] = field(default_factory=dict)  # by chunk: files it no longer counts
     saved: frozenset[str] = frozenset()  # names of chunks that the cache has
     complete: bool = True  # False where files are left to be read
@@ -46,11 +47,6 @@ class Known:
         return entry is not None and bool(entry.chunk)
 
     @property
-    def unreadable(self) -> dict[str, Entry]:
-        """The files that could not be read."""
-        return dict(unreadable(self.files))
-
-    @property
     def problems(self) -> dict[str, str]:
         """Why files and folders could not be read."""
         of_files = {path: entry.problem for path, entry in self.unreadable.items()}
@@ -61,7 +57,7 @@ class Known:
         """The part that the cache keeps beside the chunks."""
         machines = {path: str(document["machine"]) for path, document in self.described.machines.items()}
         chunks = {name: sorted(self.dropped.get(name, ())) for name in self.chunks}
-        return Index(chunks, self.unreadable, dict(self.described.benchmarks), machines)
+        return Index(chunks, dict(self.unreadable), dict(self.described.benchmarks), machines)
 
 
 def from_cache(index: Index, chunks: dict[str, Chunk]) -> Known:
@@ -74,7 +70,8 @@ def from_cache(index: Index, chunks: dict[str, Chunk]) -> Known:
         entries.put(path, entry)
     dropped = {name: frozenset(gone) for name, gone in index.chunks.items() if gone and name in chunks}
     described = Described(index.benchmarks, machines, {})
-    return Known(entries.done(), chunks, described, dropped=dropped, saved=frozenset(chunks))
+    saved = frozenset(chunks)
+    return Known(entries.done(), chunks, described, unreadable=index.unreadable, dropped=dropped, saved=saved)
 
 
 def step(results: Path, known: Known, found: Scan, folder: Path) -> Known | None:
@@ -101,8 +98,9 @@ def step(results: Path, known: Known, found: Scan, folder: Path) -> Known | None
     entries = Edition(known.files)
     for path in dropped:
         entries.drop(path)
-    for path, reason in problems.items():
-        entries.put(path, Entry(now[path], "", reason))
+    bad = {path: Entry(now[path], "", reason) for path, reason in problems.items()}
+    for path, entry in bad.items():
+        entries.put(path, entry)
     for name in after.keys() - known.chunks.keys():
         entries.put_chunk(after[name])
     return Known(
@@ -111,6 +109,7 @@ def step(results: Path, known: Known, found: Scan, folder: Path) -> Known | None
         described=described,
         described_stamps=found.described,
         scan_problems=found.problems,
+        unreadable={path: entry for path, entry in known.unreadable.items() if path not in dropped} | bad,
         dropped={name: outdated[name] for name in after if name in outdated},
         saved=frozenset(saved & after.keys()),
         complete=len(now) == len(due),

@@ -154,13 +154,16 @@ def _environment_changes(rows: pl.DataFrame, runs: pl.DataFrame | None) -> pl.Se
     """By row, the names of the environment's fields that differ from those of the series' row before."""
     if runs is None or rows.is_empty():
         return pl.Series([""], dtype=pl.String).new_from_index(0, rows.height)
-    details = runs.select("source", pl.col("details").alias("now")).unique("source")
-    known = rows.select("source", *SERIES).join(details, on="source", how="left", maintain_order="left")
+    mine = rows.select("source").unique()
+    details = runs.select("source", pl.col("details").alias("now")).join(mine, on="source", how="semi")
+    known = rows.select("source", *SERIES).join(
+        details.unique("source"), on="source", how="left", maintain_order="left"
+    )
     pairs = known.select("now", pl.col("now").shift(1).over(SERIES).alias("before"))
     moved = pairs.filter(pl.col("now") != pl.col("before")).unique()
-    told = [", ".join(differing_fields(before, now)) for now, before in moved.iter_rows()]
-    answers = moved.with_columns(pl.Series("told", told, pl.String))
-    return pairs.join(answers, on=["now", "before"], how="left", maintain_order="left")["told"].fill_null("")
+    names = [", ".join(differing_fields(before, now)) for now, before in moved.iter_rows()]
+    answers = moved.with_columns(pl.Series("names", names, pl.String))
+    return pairs.join(answers, on=["now", "before"], how="left", maintain_order="left")["names"].fill_null("")
 
 
 def differing_fields(before: str, now: str) -> list[str]:
