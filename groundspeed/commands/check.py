@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from groundspeed.errors import UserError
 from groundspeed.project import find_project, parse_target
+from groundspeed.report.units import counted
 from groundspeed.scaffold.marks import Unfinished, unfinished
 from groundspeed.selection import Selection
 from groundspeed.tree import SpecError, Tree
@@ -142,7 +143,7 @@ def _tally(rows: Sequence[Measurement]) -> str:
     implementations = {row.implementation for row in rows if row.status != "skipped"}
     right = sum(row.status == "ok" for row in rows)
     wrong = sum(row.status == "failed" for row in rows)
-    return f"{len(implementations)} implementations, {right} checks passed, {wrong} failed"
+    return f"{counted(len(implementations), 'implementation')}, {counted(right, 'check')} passed, {wrong} failed"
 
 
 def _still_to_write(tree: Tree, entries: dict[str, Sequence[Measurement]], style: Style) -> list[str]:
@@ -167,7 +168,7 @@ def _verdict(entries: dict[str, Sequence[Measurement]], style: Style) -> str:
 
     right, wrong, left = (count(entries, status) for status in ("ok", "failed", "skipped"))
     if wrong:
-        return style.bad(f"{wrong} checks failed, {right} passed, {left} skipped")
+        return style.bad(f"{counted(wrong, 'check')} failed, {right:,} passed, {left:,} skipped")
     if not right:
         return style.bad(f"nothing could be checked here: {left} skipped, for the reasons above")
-    return style.good(f"{right} checks passed, {left} skipped")
+    return style.good(f"{counted(right, 'check')} passed, {left:,} skipped")

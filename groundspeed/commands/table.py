@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from groundspeed.commands.headers import write_headers
 from groundspeed.errors import UserError
 from groundspeed.locations.mirror import mirrored
 from groundspeed.locations.place import READ_HELP, place
@@ -45,16 +46,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--results", type=place, metavar="PLACE", help=READ_HELP)
     parser.add_argument("--runs", action="store_true", help="list the stored runs of the machine")
     parser.add_argument("--readme", action="store_true", help=f"write README.md's table from results/{README_MACHINE}")
-    parser.add_argument("--check", action="store_true", help="with --readme: write nothing, exit 1 when it is stale")
+    parser.add_argument("--headers", action="store_true", help="write what implementations reach into their headers")
+    parser.add_argument("--check", action="store_true", help="with these: write nothing, exit 1 when they are stale")
 
 
 def run(arguments: argparse.Namespace) -> int:
     project = find_project(arguments.project)
     results = mirrored(arguments.results or project.results, project.root).resolve()
-    if arguments.check and not arguments.readme:
-        raise UserError("--check goes with --readme; type: groundspeed table --readme --check")
+    if arguments.check and not (arguments.readme or arguments.headers):
+        raise UserError("--check goes with --readme or --headers; type: groundspeed table --readme --check")
+    if arguments.readme and arguments.headers:
+        raise UserError("--readme and --headers are written one at a time; type: groundspeed table --readme")
     if arguments.readme:
         return _readme(project, results, check=arguments.check)
+    if arguments.headers:
+        return write_headers(project, results, README_MACHINE, README_TIERS, check=arguments.check)
     machine = choose_machine(arguments.machine, results)
     if arguments.runs:
         return _list_runs(results, machine)

@@ -22,6 +22,7 @@ from groundspeed.gate.report import STATUS, Finding, Result, Unmeasured
 from groundspeed.gate.series import Series, judge_series, presence
 from groundspeed.gate.statuses import case_status
 from groundspeed.operator import Case
+from groundspeed.report.units import counted
 from groundspeed.selection import Selection
 
 MOST_REASONS = 8
@@ -60,9 +61,9 @@ def assemble(
 def _not_applicable(reasons: dict[str, int]) -> list[str]:
     """The commonest reasons with their counts; what a device cannot run must not bury what it did."""
     ranked = sorted(reasons.items(), key=lambda item: -item[1])
-    lines = [f"{count} cases not applicable: {reason}" for reason, count in ranked[:MOST_REASONS]]
+    lines = [f"{counted(count, 'case')} not applicable: {reason}" for reason, count in ranked[:MOST_REASONS]]
     rest = sum(count for _, count in ranked[MOST_REASONS:])
-    return [*lines, f"{rest} cases not applicable for other reasons"] if rest else lines
+    return [*lines, f"{counted(rest, 'case')} not applicable for other reasons"] if rest else lines
 
 
 def unmatched(plan: Plan, selection: Selection) -> str:
@@ -91,7 +92,7 @@ def result_of(body: Assembled, plan: Plan, untouched_passes: bool, selection: Se
     if plan.unmatched and not plan.pairs and not plan.vanished:
         return "could not measure", f"nothing compared: {unmatched(plan, selection)}"
     if not plan.pairs and not plan.vanished:
-        identical = f" ({plan.identical} cases are identical in code)" if plan.identical else ""
+        identical = f" ({counted(plan.identical, 'case')} identical in code)" if plan.identical else ""
         text = f"the change touches nothing that is measured{identical}"
         return ("pass", text) if untouched_passes else ("could not measure", f"nothing compared: {text}")
     neutral = [f for f in body.findings if f.verdict in (Verdict.NEW, Verdict.FIXED) or f.accepted]
@@ -110,7 +111,7 @@ def _summary(body: Assembled, plan: Plan) -> str:
     if accepted:
         counts.append(f"{accepted} accepted")
     if plan.identical:
-        counts.append(f"{plan.identical} cases identical")
+        counts.append(f"{counted(plan.identical, 'case')} identical")
     return ", ".join(counts)
 
 

@@ -18,6 +18,7 @@ from groundspeed.gate.series import Series, is_suspect, presence
 from groundspeed.gate.statuses import case_status
 from groundspeed.gate.words import spent
 from groundspeed.operator import Case
+from groundspeed.report.units import counted
 from groundspeed.tree import Tree
 
 FIRST, FRESH = "first", "fresh"  # the two steps
@@ -187,4 +188,4 @@ def _fingerprint(samples: PairSamples) -> str:
 
 def _size(planned: tuple[PlannedPair, ...]) -> str:
     cases = sum(len(each.pair.cases) for each in planned)
-    return f"{len(planned)} implementations, {cases} cases"
+    return f"{counted(len(planned), 'implementation')}, {counted(cases, 'case')}"

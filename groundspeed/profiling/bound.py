@@ -12,7 +12,7 @@ from groundspeed.profiling.kernels import Kernel
 from groundspeed.profiling.ncu import STALLS
 from groundspeed.profiling.occupancy import Multiprocessor, Occupancy, theoretical
 from groundspeed.profiling.position import Position
-from groundspeed.report.units import duration, percent, rate, significant, size
+from groundspeed.report.units import counted, duration, percent, rate, significant, size
 
 MOST = 4
 _BUSY = 60.0  # per cent of a part's peak
@@ -41,10 +41,6 @@ def sentences(
 def times(value: float) -> str:
     """How often something happens in a call: whole numbers as such."""
     return str(round(value)) if value == round(value) else significant(value)
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def fits(kernel: Kernel, of: Multiprocessor | None) -> Occupancy | None:

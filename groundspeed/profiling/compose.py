@@ -7,13 +7,14 @@ from datetime import UTC, datetime
 from groundspeed.analysis.stats import median
 from groundspeed.git import Commit
 from groundspeed.operator import Case, Operator
-from groundspeed.profiling.bound import counted, sentences
+from groundspeed.profiling.bound import sentences
 from groundspeed.profiling.kernels import Kernel, gather, with_resources
 from groundspeed.profiling.occupancy import multiprocessor
 from groundspeed.profiling.page import Page, kernel_sections, roofline_section
 from groundspeed.profiling.position import Stored, position
 from groundspeed.profiling.run import Seen
 from groundspeed.records import Environment
+from groundspeed.report.units import counted
 
 _TAKEN = {
     "ncu": "Every kernel ran alone and with its caches emptied, several times over.",

@@ -6,13 +6,13 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from groundspeed.profiling.bound import conflict_share, counted, fits, times
+from groundspeed.profiling.bound import conflict_share, fits, times
 from groundspeed.profiling.kernels import Kernel
 from groundspeed.profiling.ncu import STALLS
 from groundspeed.profiling.occupancy import Multiprocessor
 from groundspeed.profiling.position import Position, Stored
 from groundspeed.report.style import Style, printable
-from groundspeed.report.units import duration, percent, rate, significant, size
+from groundspeed.report.units import counted, duration, percent, rate, significant, size
 
 Row = tuple[str, str]
 

@@ -54,7 +54,7 @@ def markdown(kept: KeptChecks) -> list[str]:
     lines = [
         _where(kept.headers),
         "",
-        f"{counts['ok']:,} checks passed, {counts['failed']:,} failed, {counts['skipped']:,} were skipped. A cell says "
+        f"{counts['ok']:,} checks passed, {counts['failed']:,} failed, {counts['skipped']:,} skipped. A cell says "
         "how many implementations there are and how many of their cases are right, of those that were not skipped.",
         "",
         "| operator | " + " | ".join(BACKENDS.values()) + " |",

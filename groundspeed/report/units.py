@@ -25,6 +25,11 @@ def duration(nanoseconds: float) -> str:
     return _scaled(nanoseconds, _TIME)
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """``1 case``, ``4,000 cases``; ``plural`` is for nouns that take more than an s."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
 def energy(nanojoules: float) -> str:
     """``12.3 mJ``."""
     return _scaled(nanojoules, _ENERGY)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from groundspeed.kernel_names import instance_name
 from groundspeed.report.style import Style, printable
-from groundspeed.report.units import clock
+from groundspeed.report.units import clock, counted
 from groundspeed.sanitizer.sweep import Finding, Verdict
 
 _SHOWN_CASES = 4
@@ -32,7 +32,7 @@ def summary_line(verdicts: Sequence[Verdict], check: str, seconds: float, style:
     parts = [f"{states[state]} {word}" for state, word in words.items() if states[state] or state == "clean"]
     if states["unknown"]:
         parts.append(f"{states['unknown']} not watched to the end")
-    text = f"{check}: {_count(len(verdicts), 'implementation')}, {', '.join(parts)}; {clock(seconds)}"
+    text = f"{check}: {counted(len(verdicts), 'implementation')}, {', '.join(parts)}; {clock(seconds)}"
     good = states["clean"] and not states["errors"] + states["failed"] + states["unknown"]
     return style.good(text) if good else style.bad(text)
 
@@ -40,17 +40,13 @@ def summary_line(verdicts: Sequence[Verdict], check: str, seconds: float, style:
 def _headline(verdict: Verdict, style: Style) -> str:
     over = f", {verdict.left_out} over the limit" if verdict.left_out else ""
     if verdict.state == "clean":
-        return style.good("clean") + f"  {len(verdict.ran)} cases{over}"
+        return style.good("clean") + f"  {counted(len(verdict.ran), 'case')}{over}"
     if verdict.state == "errors":
-        counts = [_count(verdict.errors, "error"), _count(verdict.warnings, "warning")]
-        return style.bad(" and ".join(part for part in counts if part) + over)
+        counts = [counted(n, noun) for n, noun in ((verdict.errors, "error"), (verdict.warnings, "warning")) if n]
+        return style.bad(" and ".join(counts) + over)
     words = {"failed": "failed", "skipped": "skipped", "unknown": "not watched to the end"}
     text = words[verdict.state] + over
     return text if verdict.state == "skipped" else style.bad(text)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}" if number else ""
 
 
 def _finding(finding: Finding, style: Style) -> list[str]:

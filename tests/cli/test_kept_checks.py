@@ -31,7 +31,7 @@ def test_pieces_are_put_together_and_the_newest_row_stands(tmp_path: Path):
     text = "\n".join(markdown(kept))
     assert not problems
     assert text.startswith("NVIDIA Test, driver 580.1, torch 2.11.0, Triton 3.6.0; 2026-01-02; commit `01234567`.")
-    assert "3 checks passed, 1 failed, 1 were skipped." in text
+    assert "3 checks passed, 1 failed, 1 skipped." in text
     assert "| add | 1: 1 of 1 | – | – | 1: 0 of 1 |" in text
     assert "| relu | 1: 1 of 1 | 1: skipped | 1: 1 of 1 | – |" in text
     assert "off" not in text and "error: a | b" in text and "needs sm_90" in text

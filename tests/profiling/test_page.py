@@ -58,7 +58,7 @@ def test_what_is_near_its_peak_bounds_the_kernel():
 
 
 def test_too_few_blocks_are_named_before_latency():
-    assert said(tables.SMALL).startswith("Too little work bounds it: 8192 blocks fill 6.0 % of what 132 multiproc")
+    assert said(tables.SMALL).startswith("Too little work bounds it: 8,192 blocks fill 6.0 % of what 132 multiproc")
 
 
 def test_latency_is_what_is_left_and_what_warps_wait_for_is_named():
@@ -150,7 +150,7 @@ def test_the_page_holds_everything_that_was_asked_for():
     for expected in (
         "kernel 1: relu_vec4<float,4>",
         r"duration +1\.50 ms, 100 % of the call's",
-        r"grid +8192 blocks of 256 threads; 7\.76 waves",
+        r"grid +8,192 blocks of 256 threads; 7\.76 waves",
         r"registers +168 a thread",
         r"shared memory +48 KiB a block",
         r"spills +24 bytes a thread; 12,345 local loads and 600 stores in all",
