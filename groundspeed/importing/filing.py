@@ -15,9 +15,10 @@ import msgspec
 
 from groundspeed.analysis.foreign import NotResults, is_asv, is_pytest_benchmark, read_object
 from groundspeed.errors import UserError
+from groundspeed.git import NO_COMMIT, Commit
 from groundspeed.importing.nvbench import is_nvbench, read_nvbench
 from groundspeed.importing.pytest_benchmark import read_pytest_benchmark
-from groundspeed.records import Record, record_path, write_record
+from groundspeed.records import SUFFIX, Record, RecordError, read_record, record_path, write_record
 
 _DIGITS = 12
 _MACHINE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -53,22 +54,47 @@ def read_file(path: Path) -> tuple[Record, ...]:
     return found
 
 
-def import_file(path: Path, results: Path, machine: str = "") -> tuple[Filed, ...]:
+def import_file(path: Path, results: Path, machine: str = "", commit: Commit = NO_COMMIT) -> tuple[Filed, ...]:
     """File what a file holds under its machines, or under the one named. Importing it again adds nothing.
 
-    Raises NotResults for a file that cannot be imported, and then nothing of it has been; OSError.
+    ``commit`` is what was measured, for a file that does not say. Raises NotResults for a file that cannot be imported,
+    and then nothing of it has been; OSError.
     """
     _check_name(machine)
-    found = read_file(path)
+    found = tuple(_of_commit(path, record, commit) for record in read_file(path))
     digest = hashlib.sha256(path.read_bytes()).hexdigest()[:_DIGITS]
     shares = _shares(path, found, machine)
     before = {folder.parent.parent.name: folder for folder in results.glob(f"*/records/*-{digest}")}
+    if commit.hash and (other := [folder for folder in before.values() if _commit_of(folder) != commit.hash]):
+        of = f"of commit {_commit_of(other[0])[:8]}" if _commit_of(other[0]) else "of no commit"
+        raise NotResults(f"{path}: imported before, as {of}: delete {other[0]} to import it as of {commit.hash[:8]}")
     if elsewhere := [folder for name, folder in before.items() if name not in shares]:
         return (Filed(elsewhere[0], found, known=True),)
     return tuple(
         Filed(before[name], share, known=True) if name in before else _file(results, name, share, digest, path)
         for name, share in shares.items()
     )
+
+
+def _of_commit(path: Path, record: Record, commit: Commit) -> Record:
+    """The record as one of this commit. Raises NotResults where the file names another."""
+    named = record.header.commit
+    if not commit.hash or named == commit.hash:
+        return record
+    if named:
+        raise NotResults(f"{path}: says that it is of commit {named[:8]}, not {commit.hash[:8]}: leave --commit out")
+    header = msgspec.structs.replace(record.header, commit=commit.hash, commit_time=commit.time)
+    return msgspec.structs.replace(record, header=header)
+
+
+def _commit_of(folder: Path) -> str:
+    """The commit of a run that is filed; "" where it has none, or no record of it can be read."""
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
+        try:
+            return read_record(path).header.commit
+        except RecordError:
+            continue
+    return ""
 
 
 def _shares(path: Path, found: Sequence[Record], machine: str) -> dict[str, tuple[Record, ...]]:
