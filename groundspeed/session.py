@@ -175,7 +175,7 @@ def _swept(
     if outcome.environment is None:
         raise UserError(outcome.problem or f"{operator}: the worker ended before it began")
     record = _record(run, operator, chosen, cases, outcome, started)
-    if run.first_call:
+    if run.first_call and not run.tree.spec(operator).world:  # a first call of several ranks has several processes
         record = _with_first_calls(run, record, chosen, cases, progress, lane)
     return _with_neighbours(record, before.worse(lane.after()))
 

@@ -95,6 +95,11 @@ def _one(text: str, tree: Tree) -> Implementation:
     if target.implementation not in names:
         hint = near(target.implementation or "", names)
         raise UserError(f"{text!r} is not one implementation{hint}; type: groundspeed profile OPERATOR/IMPL")
+    if tree.spec(target.operator).world:
+        raise UserError(
+            f"{target.operator} is spread over processes, and a profiler here follows one; "
+            f"type: groundspeed run --only {target.operator}"
+        )
     return tree.implementation(target.operator, target.implementation)
 
 

@@ -73,6 +73,12 @@ def _chosen(targets: Sequence[str], tree: Tree) -> list[Implementation]:
     named = [parse_target(text, tree) for text in targets]
     wanted = []
     for operator in tree.operators():
+        if _is_spread(operator, tree):
+            if any(target.operator == operator for target in named):
+                raise UserError(
+                    f"{operator} is spread over processes, and compute-sanitizer is run on one; leave it out"
+                )
+            continue
         of_it = [target.implementation or f"{_BACKEND}_*" for target in named if target.operator == operator]
         patterns = of_it if named else [f"{_BACKEND}_*"]
         wanted += [one for one in tree.implementations(operator) if any(fnmatch.fnmatch(one.name, p) for p in patterns)]
@@ -81,6 +87,15 @@ def _chosen(targets: Sequence[str], tree: Tree) -> list[Implementation]:
             f"no {_BACKEND}_* implementation in {', '.join(targets) or 'the tree'}; name one: OPERATOR/IMPL"
         )
     return wanted
+
+
+def _is_spread(operator: str, tree: Tree) -> bool:
+    from groundspeed.tree import SpecError
+
+    try:
+        return bool(tree.spec(operator).world)
+    except SpecError:
+        return False  # said when its turn comes
 
 
 def _build(tree: Tree, chosen: Sequence[Implementation], gpu: str) -> None:

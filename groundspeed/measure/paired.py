@@ -15,7 +15,7 @@ import msgspec
 from groundspeed.gate.paired import MeasureLost, Pair, PairOutcome, PairRequest, PairSamples
 from groundspeed.machine import machine_name
 from groundspeed.measure import preload
-from groundspeed.measure.lane import UNATTENDED, Place, default_place, hold
+from groundspeed.measure.lane import UNATTENDED, Place, default_place, hold, widest_place
 from groundspeed.measure.process import worker_environment
 from groundspeed.measure.protocol import Job, Side
 from groundspeed.measure.supervisor import Outcome, supervise
@@ -35,7 +35,7 @@ class PairedEngine:
 
     def __call__(self, request: PairRequest) -> Iterator[PairSamples]:
         """Yield what each process learnt, in order. Raises MeasureLost when no worker can measure any more."""
-        place = default_place(request.device)
+        place = _place(request)
         workers = self._workers_of(place, request)
         for number in range(request.first_process, request.first_process + request.processes):
             with hold(place, UNATTENDED):
@@ -91,6 +91,12 @@ def _job(request: PairRequest, process: int) -> Job:
         tunings=str(request.tunings or ""),
         timer=chosen_timer(),
     )
+
+
+def _place(request: PairRequest) -> Place:
+    """One GPU, or all that are visible for an operator that is spread over them."""
+    spread = bool(Tree(request.spec_tree).spec(request.operator).world)
+    return widest_place(request.device) if spread else default_place(request.device)
 
 
 def _sides(pair: Pair, base_first: bool) -> list[Side]:

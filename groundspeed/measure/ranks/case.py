@@ -277,7 +277,7 @@ def _timed(table: Table, case: Case, judged: _Judged) -> dict[str, Measurement |
         fault = table.complaint(table.ask_of(name, "check", "judge_timed", name, place, judged.calls_after(name)))
         if fault is not None:
             found[name] = Fault(fault.failure, f"right before it was timed, wrong since: {fault.reason}")
-        elif recompiled and name.startswith("torch"):
+        elif recompiled and name.rpartition("/")[2].startswith("torch"):
             found[name] = Fault("error", "torch.compile compiled inside the timed region")
         else:
             found[name] = _row(table, case, judged, timed, place)
