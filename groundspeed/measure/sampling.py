@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from groundspeed.analysis.stats import median, median_interval
 from groundspeed.measure.timers.base import Run, Sample, Timer
 
+_JITTER = 2.5  # ns: readings of one step differ by so much at most, from rounding
+_LEVELS = 5  # steps that must be seen before they are taken for the clock's
 _PAUSE = 0.2  # seconds for a hot device to cool in
 _MOST_PAUSES = 20
 
@@ -84,12 +88,13 @@ def sample(
             for index, one in enumerate(row):
                 kept[index].append(one)
         if taken >= min(budget.min_rounds, chunk_rounds) and (
-            taken >= budget.max_rounds or spent >= allowed or all(_width(k) <= budget.width for k in kept)
+            taken >= budget.max_rounds or spent >= allowed or _narrow(kept, budget.width)
         ):
             break
         if spent >= 2 * allowed:
             break
-    return Rounds(kept, [_unstable(k, budget, spent, slowed) for k in kept], retaken)
+    step = tick([one.cold for run in kept for one in run])
+    return Rounds(kept, [_unstable(k, step, budget, spent, slowed) for k in kept], retaken)
 
 
 def _settle(timer: Timer, runs: Sequence[Run], host_ns: Sequence[float], budget: Budget, allowed: float) -> int:
@@ -112,19 +117,46 @@ def _orders(count: int, rounds: int, start: int) -> list[list[int]]:
     return [forward if (start + r) % 2 == 0 else forward[::-1] for r in range(rounds)]
 
 
-def _width(samples: Sequence[Sample]) -> float:
-    """Half-width of the interval of the cold median, relative to it."""
+def _width(samples: Sequence[Sample], step: float) -> float:
+    """Half-width of the interval of the cold median, relative to it, beyond the one step that no round can narrow."""
     values = [one.cold for one in samples]
     middle = median(values)
     if middle == 0:
         return 0.0
     low, high = median_interval(values)
-    return (high - low) / 2 / middle
+    if not math.isfinite(high - low):
+        return high - low
+    return max(0.0, high - low - step) / 2 / middle
 
 
-def _unstable(samples: Sequence[Sample], budget: Budget, spent: float, slowed: Collection[str]) -> str:
+def _narrow(kept: Sequence[Sequence[Sample]], width: float) -> bool:
+    step = tick([one.cold for run in kept for one in run])
+    return all(_width(run, step) <= width for run in kept)
+
+
+def tick(values: Sequence[float]) -> float:
+    """By what readings of a clock step, in ns; 0 where they do not.
+
+    An H200's time stamps step by 32 ns, which is 2 % of a kernel of 1.4 µs: its median's interval cannot be narrower.
+    Spans between such stamps are multiples of the step, rounded to whole ns. A kernel with a slow and a fast mode is
+    not taken for a clock: it shows few levels, and they are no multiples of their distance.
+    """
+    levels = sorted(set(values))
+    gaps = Counter(round(high - low) for low, high in itertools.pairwise(levels) if high - low > _JITTER)
+    if sum(gaps.values()) < _LEVELS:
+        return 0.0
+    # A step of 32 shows as 31, 32 or 33; the middle one is what most of its neighbours are near.
+    step = max(gaps, key=lambda gap: (sum(gaps[gap + off] for off in (-1, 0, 1)), gaps[gap], -gap))
+    return next((float(each) for each in (step, step + 1, step - 1) if _multiples(levels, each)), 0.0)
+
+
+def _multiples(levels: Sequence[float], step: int) -> bool:
+    return all(abs(level - step * round(level / step)) <= _JITTER for level in levels)
+
+
+def _unstable(samples: Sequence[Sample], step: float, budget: Budget, spent: float, slowed: Collection[str]) -> str:
     reasons = [f"rounds kept although throttled: {', '.join(sorted(slowed))}"] if slowed else []
-    width = _width(samples)
+    width = _width(samples, step)
     if width > budget.width > 0:
         wanted = f"wanted ±{100 * budget.width:g} %"
         reasons.append(f"99 % interval ±{100 * width:.1f} % after {len(samples)} rounds in {spent:.1f} s, {wanted}")

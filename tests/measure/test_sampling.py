@@ -181,11 +181,52 @@ def test_work_that_takes_no_time_at_all_is_not_a_division_by_zero(clock):
 @given(
     st.lists(st.floats(1.0, 1e6), min_size=9, max_size=60),
     st.floats(0.001, 0.2),
+    st.sampled_from([0.0, 32.0]),
 )
-def test_a_row_is_unstable_just_when_its_interval_is_wide(values, width):
+def test_a_row_is_unstable_just_when_its_interval_is_wide(values, width, step):
     samples = [Sample(value, 1.0) for value in values]
-    said = sampling._unstable(samples, Budget(width=width), 1.0, ())
+    said = sampling._unstable(samples, step, Budget(width=width), 1.0, ())
     low, high = sampling.median_interval(values)
     middle = sampling.median(values)
-    assert (said != "") is ((high - low) / 2 / middle > width)
-    assert math.isfinite(sampling._width(samples))
+    assert (said != "") is (max(0.0, high - low - step) / 2 / middle > width)
+    assert math.isfinite(sampling._width(samples, step))
+
+
+def stepping(run: int, number: int) -> float:
+    """What an H200 gave for a kernel of 1.4 µs: multiples of 32 ns, rounded to whole ones."""
+    return [1344.0, 1376.0, 1377.0, 1408.0, 1408.0, 1409.0, 1440.0, 1472.0, 1504.0][number * 5 % 9]
+
+
+def test_a_clock_that_steps_is_not_asked_for_less_than_a_step(clock):
+    rounds = take(FakeTimer(stepping, 1e-6, clock))
+    cold = [one.cold for one in rounds.samples[0]]
+    low, high = sampling.median_interval(cold)
+    assert high - low > 2 * 0.005 * sampling.median(cold)  # ±1.2 %, which no round narrows
+    assert rounds.unstable == ["", ""] and len(cold) < 240
+
+
+def test_a_restless_kernel_stays_unstable_however_the_clock_steps(clock):
+    rounds = take(FakeTimer(lambda run, number: 32.0 * (40 + number * 7 % 30), 1e-6, clock))
+    assert len(rounds.samples[0]) == 240 and all(said.startswith("99 % interval ±") for said in rounds.unstable)
+
+
+@pytest.mark.parametrize("step", [16, 32, 100])
+@pytest.mark.parametrize("off", [-1, 0, 1])
+def test_the_step_of_a_clock_is_found(step, off):
+    assert sampling.tick([step * number + off * (number % 2) for number in range(40, 60)]) == step
+
+
+@given(st.lists(st.floats(1.0, 1e6), max_size=30))
+def test_a_step_divides_every_reading(values):
+    step = sampling.tick(values)
+    assert step == 0 or all(abs(value - step * round(value / step)) <= 2.5 for value in values)
+
+
+NO_STEP = ([], [5.0], [7.0] * 30, [1e3, 1001.0, 1002.0], [1.0, 10.0, 100.0, 1000.0, 1e4], [1e3, 1.4e3] * 20)
+
+
+@pytest.mark.parametrize("values", NO_STEP)
+    "values", [[], [5.0], [7.0] * 30, [1000.0, 1001.0, 1002.0], [1.0, 10.0, 100.0, 1000.0, 1e4], [1e3, 1.4e3] * 20]
+)
+def test_a_clock_that_does_not_step_has_no_tick(values):
+    assert sampling.tick(values) == 0
