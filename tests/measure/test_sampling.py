@@ -226,7 +226,5 @@ NO_STEP = ([], [5.0], [7.0] * 30, [1e3, 1001.0, 1002.0], [1.0, 10.0, 100.0, 1000
 
 
 @pytest.mark.parametrize("values", NO_STEP)
-    "values", [[], [5.0], [7.0] * 30, [1000.0, 1001.0, 1002.0], [1.0, 10.0, 100.0, 1000.0, 1e4], [1e3, 1.4e3] * 20]
-)
 def test_a_clock_that_does_not_step_has_no_tick(values):
     assert sampling.tick(values) == 0
