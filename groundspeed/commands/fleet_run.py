@@ -39,7 +39,7 @@ def run_on_fleet(arguments: argparse.Namespace) -> int:
 
 
 def _opened(arguments: argparse.Namespace, plan: Planned) -> Run:
-    from groundspeed.fleet.ray_stations import cluster_device
+    from groundspeed.fleet.ray_nodes import cluster_device
 
     begun = [folder.parent.parent.name for folder in plan.results.glob(f"*/records/{arguments.resume}")]
     return session.open_run(
@@ -54,9 +54,14 @@ def _opened(arguments: argparse.Namespace, plan: Planned) -> Run:
 
 
 def _measured(opened: Run, arguments: argparse.Namespace, plan: Planned, again: str) -> FleetRun:
+    from groundspeed.fleet.ray_nodes import machines as machines_of
+
+    without = frozenset(arguments.fleet_without)
+    if arguments.fleet_machine:
+        there = machines_of(opened.device, without)
+        without |= there.others(there.chosen(arguments.fleet_machine))
     fleet = Fleet(
-        frozenset(arguments.fleet_without),
-        arguments.fleet_machine or "",
+        without,
         Patience(60 * arguments.wait),
         pull_request(arguments.pull_request),
     )

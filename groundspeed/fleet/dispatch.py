@@ -27,7 +27,7 @@ class _Held:
 
     piece: Piece
     failures: int = 0
-    failed_at: frozenset[str] = frozenset()
+    failed_at: frozenset[str] = frozenset()  # labels of stations: a new one on the same GPU has the same
 
 
 class Dispatch:
@@ -61,13 +61,13 @@ class Dispatch:
     def take(self, seat: str, machine: str, label: str, others: Iterable[str]) -> Piece | None:
         """The longest piece for an idle seat of a machine, or None.
 
-        One that failed at this seat is left for ``others``, the seats of the machine that still live, unless it has
-        failed at every one of them.
+        One that failed at this station's label is left for ``others``, the labels of the machine's stations that still
+        live, unless it has failed at every one of them.
         """
-        everywhere = frozenset((*others, seat))
+        everywhere = frozenset((*others, label))
         for held in sorted(self._waiting.values(), key=_order):
             mine = held.piece.machine == machine
-            if mine and (seat not in held.failed_at or everywhere <= held.failed_at):
+            if mine and (label not in held.failed_at or everywhere <= held.failed_at):
                 del self._waiting[held.piece.key]
                 self._running[seat] = held
                 self._note_arrival(held.piece, label)
@@ -90,7 +90,7 @@ class Dispatch:
         """The piece of a seat must be begun again elsewhere, or is given up after as many failures of its own."""
         held = self._running.pop(seat)
         held.failures += its_fault
-        held.failed_at |= {seat}
+        held.failed_at |= {label}
         self.moves.append(Move(held.piece.name, held.piece.machine, label, why))
         if held.failures >= MOST_ATTEMPTS:
             self.problems[held.piece.key] = f"given up after {held.failures} tries: {why}"

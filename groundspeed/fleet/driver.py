@@ -14,7 +14,8 @@ from groundspeed.fleet.ledger import Ledger, Outcome
 from groundspeed.fleet.work import About, Ended, Finished, Happening, Look, Lost, Opened, Piece, Stations
 
 POLL = 0.2  # seconds
-SETTLE = 60.0  # seconds for which all stations are waited for before the first piece is handed out
+FIRST = 60.0  # seconds for which a first station is waited for
+SETTLE = 15.0  # seconds after one has come for which the next is waited for before the first piece is handed out
 _EMPTY = 45.0  # seconds for which a fleet without any station is waited for once it had some
 
 
@@ -67,7 +68,7 @@ class _Seat:
 class Limits:
     """Seconds. ``first`` is how long a fleet of which nothing is free is waited for."""
 
-    first: float = SETTLE
+    first: float = FIRST
     settle: float = SETTLE
     empty: float = _EMPTY
 
@@ -107,6 +108,7 @@ class Driver:
         self._retired: dict[str, str] = {}  # seat -> why
         self._remarks: list[str] = []
         self._met: list[About] = []
+        self._given_back: set[str] = set()
 
     def run(self) -> Result:
         """Do it all. Raises UserError before any piece is handed out when the stations do not agree, when none comes,
@@ -126,6 +128,7 @@ class Driver:
                 if empty_since is not None and self._now() - empty_since > self._limits.empty:
                     raise FleetLost(f"no station is left: {self._why_none()}")
                 self._abandon_machines()
+                self._give_back()
                 self._draw()
         finally:
             self._settle_accounts()
@@ -135,13 +138,14 @@ class Driver:
     # assembling
 
     def _assemble(self) -> None:
-        """Wait until all stations are there, or long enough; then see whether they agree."""
-        began = self._now()
+        """Wait until all stations are there, or no more come; then see whether they agree."""
+        began = latest = self._now()
         while True:
             for happening in self._stations.poll(POLL):
                 self._meet(happening)
+                latest = self._now()
             waited = self._now() - began
-            if self._seats and (not self._stations.waiting() or waited >= self._limits.settle):
+            if self._seats and (not self._stations.waiting() or self._now() - latest >= self._limits.settle):
                 break
             if not self._seats and waited >= self._limits.first:
                 raise UserError(f"no GPU of the fleet was free within {waited:.0f} s{self._why_none(': ')}")
@@ -242,7 +246,7 @@ class Driver:
         for seat, place in self._seats.items():
             if seat in busy:
                 continue
-            others = [name for name, one in self._seats.items() if one.about.machine == place.about.machine]
+            others = [one.about.label for one in self._seats.values() if one.about.machine == place.about.machine]
             while (piece := self._dispatch.take(seat, place.about.machine, place.about.label, others)) is not None:
                 if not self._work.is_done(piece):
                     place.began = self._now()
@@ -251,6 +255,28 @@ class Driver:
                     break
                 self._dispatch.skip(piece)
                 self._watching.say(f"{piece.name}: already measured on {piece.machine}")
+
+    def _give_back(self) -> None:
+        """GPUs for which there is nothing left to do, but for one that is kept while something may still be lost."""
+        waiting = {piece.machine for piece in self._dispatch.waiting}
+        running = self._dispatch.running
+        at_work = {piece.machine for piece in running.values()}
+        idle = [(seat, place) for seat, place in self._seats.items() if seat not in running]
+        if waiting & self._given_back:
+            self._given_back.clear()
+            self._stations.recall()
+        if waiting:
+            return
+        spared: set[str] = set()
+        for seat, place in idle:
+            machine = place.about.machine
+            if machine in at_work and machine not in spared:
+                spared.add(machine)
+                continue
+            del self._seats[seat]
+            self._given_back.add(machine)
+            self._idle(place)
+            self._stations.release(seat)
 
     def _retire(self, seat: str, why: str) -> None:
         self._retired[seat] = why

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from groundspeed.fleet.account import moved
-from groundspeed.fleet.driver import SETTLE, Driver, FleetLost, HeadLost, Limits
+from groundspeed.fleet.driver import FIRST, Driver, FleetLost, HeadLost, Limits
 from groundspeed.fleet.ground import Ground
 from groundspeed.fleet.ledger import Ledger, totals
 from groundspeed.fleet.shipping import pack, unpack
@@ -175,8 +175,8 @@ class GateFleet:
         if not plan.operators:
             return work.evidence
         supplies = Supplies(pack(versions.base.root), pack(versions.head.root), self.device)
-        stations = RayStations(GateBench, supplies, self.device, self.environment, self.without)
-        limits = Limits(first=max(SETTLE, self.wait))
+        stations = RayStations(GateBench, supplies, self.device, len(plan.operators), self.environment, self.without)
+        limits = Limits(first=max(FIRST, self.wait))
         reasons, otherwise = {}, "no station returned it"
         try:
             done = Driver(stations, work, self.ledger, self.watching, limits).run()

@@ -55,7 +55,7 @@ class Ground:
                 host=host,
                 machine=self.machine,
                 place=hashed(host),
-                label=self.place.label or f"{host} {self.seat}",
+                label=self.place.label or f"{host} {self.seat.partition('/')[0]}",
                 torch=installed("torch"),
                 python=_python(),
                 problem=problem or missing,

@@ -1,4 +1,4 @@
-"""A Ray cluster of several nodes on this machine, for tests and trials: each node has a CPU and no GPU."""
+"""A Ray cluster of several nodes on this machine, for tests and trials: each has a CPU, or GPUs that are made up."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ class LocalCluster:
     def address(self) -> str:
         return str(self._cluster.address)
 
-    def add(self, cpus: int = 1) -> Any:
-        """A node more."""
-        node = self._cluster.add_node(num_cpus=cpus, object_store_memory=STORE)
+    def add(self, cpus: int = 1, gpus: int = 0, kind: str = "") -> Any:
+        """A node more. Its GPUs are there for Ray alone."""
+        resources = {f"accelerator_type:{kind}": 1} if kind else {}
+        node = self._cluster.add_node(num_cpus=cpus, num_gpus=gpus, resources=resources, object_store_memory=STORE)
         self.nodes.append(node)
         return node
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from groundspeed.errors import UserError
 from groundspeed.fleet.dispatch import Move
-from groundspeed.fleet.driver import SETTLE, Driver, FleetLost, HeadLost, Limits
+from groundspeed.fleet.driver import FIRST, Driver, FleetLost, HeadLost, Limits
 from groundspeed.fleet.ledger import Ledger, Spent
 from groundspeed.fleet.shipping import pack
 from groundspeed.fleet.store import add_once
@@ -29,10 +29,9 @@ Begin = Callable[[Run], None]
 
 @dataclass(frozen=True)
 class Fleet:
-    """How a fleet is used: hosts left out, the one machine if not all, patience with others, whom it is for."""
+    """How a fleet is used: hosts left out, patience with others on a GPU, whom it is for."""
 
     without: frozenset[str]
-    machine: str
     patience: Patience
     pull_request: str
 
@@ -51,14 +50,12 @@ class FleetRun:
 class Sweeps:
     """What the driver gathers: records of a run, those of each machine in its own folder."""
 
-    def __init__(self, opened: Run, runs: Mapping[str, Run], expect: Expect, begin: Begin, only: str) -> None:
-        self._opened, self._runs, self._expect, self._begin, self._only = opened, runs, expect, begin, only
+    def __init__(self, opened: Run, runs: Mapping[str, Run], expect: Expect, begin: Begin) -> None:
+        self._opened, self._runs, self._expect, self._begin = opened, runs, expect, begin
         self.machines: list[str] = []
 
     def pieces(self, about: About) -> Iterable[Piece]:
         """Every operator that the run lacks on this machine."""
-        if self._only and about.machine != self._only:
-            return []
         opened = replace(self._opened, machine=about.machine)
         self.machines.append(about.machine)
         self._begin(opened)
@@ -90,10 +87,10 @@ def run_fleet(
 
     files = [file for name, run in runs.items() for one in run.tree.implementations(name) for file in one.files]
     supplies = Supplies(pack(opened.tree.root), opened.device, fleet.patience, preload.uses_compiler(files))
-    work = Sweeps(opened, runs, expect, begin, fleet.machine)
+    work = Sweeps(opened, runs, expect, begin)
     ledger = Ledger(opened.results, opened.run_id, "run", opened.commit.hash, fleet.pull_request)
-    stations = RayStations(SweepBench, supplies, opened.device, passed_on(), fleet.without)
-    limits = Limits(first=max(SETTLE, fleet.patience.seconds))
+    stations = RayStations(SweepBench, supplies, opened.device, len(runs), passed_on(), fleet.without)
+    limits = Limits(first=max(FIRST, fleet.patience.seconds))
     try:
         done = Driver(stations, work, ledger, watching, limits).run()
     except (FleetLost, HeadLost) as lost:
@@ -101,9 +98,6 @@ def run_fleet(
     finally:
         watching.clear()
         stations.close()
-    if fleet.machine and not work.machines:
-        there = ", ".join(sorted({about.machine for about in done.stations}))
-        raise UserError(f"--fleet-machine {fleet.machine}: the fleet has {there}")
     return FleetRun(tuple(work.machines), done.problems, tuple(done.moves), tuple(done.remarks), tuple(ledger.lines))
 
 

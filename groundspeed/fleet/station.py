@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import traceback
 from collections.abc import Callable, Mapping
 from time import monotonic
@@ -23,11 +24,13 @@ class Station:
         """``environment`` is what the driver's has of what matters here."""
         os.environ.pop(_SET_BY_RAY, None)
         os.environ.update(environment)
+        self._node = _node()
         self._bench = make(argument, seat)
         self._look = Look()
 
-    def about(self) -> About:
-        return self._bench.about()
+    def about(self) -> tuple[str, About]:
+        """The id of Ray's node, and what the bench says."""
+        return self._node, self._bench.about()
 
     def look(self) -> Look:
         return self._look
@@ -51,3 +54,9 @@ class Station:
             where = traceback.extract_tb(error.__traceback__)[-1]
             reason = f"{said} ({os.path.basename(where.filename)}:{where.lineno})"
             return Ended("raised", reason=reason, seconds=monotonic() - began)
+
+
+def _node() -> str:
+    """Ray's id of the node that this actor is on; empty outside Ray."""
+    ray = sys.modules.get("ray")
+    return str(ray.get_runtime_context().get_node_id()) if ray and ray.is_initialized() else ""

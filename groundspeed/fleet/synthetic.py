@@ -49,10 +49,10 @@ class SleepingBench:
     """Sleeps, and writes records that hold no measurement."""
 
     def __init__(self, argument: object, seat: str) -> None:
-        self._machine, self._seat = str(argument), seat
+        self._machine, self._where = str(argument), seat.partition("/")[0]
 
     def about(self) -> About:
-        place = f"{socket.gethostname()} {self._seat}"
+        place = f"{socket.gethostname()} {self._where} {os.environ.get('CUDA_VISIBLE_DEVICES', '')}".strip()
         return About(
             host=socket.gethostname(), machine=self._machine, place=place, label=place, python=platform.python_version()
         )
@@ -109,6 +109,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--run", required=True)
     parser.add_argument("--operators", type=int, default=12)
     parser.add_argument("--seconds", type=float, nargs="+", default=[1.0], help="of each operator, in turns")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="what a station takes of its node")
     parser.add_argument("--loses", default="", help="a file that whichever station finds it first loses its GPU by")
     arguments = parser.parse_args(words)
     seconds = tuple(arguments.seconds[number % len(arguments.seconds)] for number in range(arguments.operators))
@@ -119,10 +120,10 @@ def main(words: list[str] | None = None) -> int:
             from groundspeed.fleet.ray_stations import RayStations
 
             print(f"on {where}", file=sys.stderr)
-            stations = RayStations(SleepingBench, MACHINE, "cpu", {})
+            stations = RayStations(SleepingBench, MACHINE, arguments.device, arguments.operators, {})
             try:
                 began = monotonic()
-                done = Driver(stations, work, ledger, view(sys.stderr), Limits(settle=20.0)).run()
+                done = Driver(stations, work, ledger, view(sys.stderr), Limits(settle=5.0)).run()
                 print(f"{done.makespan:.3f} of {monotonic() - began:.3f}")
             finally:
                 stations.close()

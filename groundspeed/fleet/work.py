@@ -132,6 +132,12 @@ class Stations(Protocol):
     def retire(self, seat: str) -> None:
         """Use a seat no more. Its GPU stays held, so that nobody is given it while this driver lives."""
 
+    def release(self, seat: str) -> None:
+        """Give back the GPU of an idle station, and ask for no more of them."""
+
+    def recall(self) -> None:
+        """Ask for stations again."""
+
     def looks(self) -> dict[str, Look]:
         """How far each busy station is, as far as it is known."""
 

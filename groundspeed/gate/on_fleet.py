@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import secrets
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from groundspeed import git
-from groundspeed.errors import UserError
 from groundspeed.fleet.connect import connected
 from groundspeed.fleet.gating import GateFleet
 from groundspeed.fleet.ledger import Ledger
@@ -26,26 +25,16 @@ def on_fleet(args: argparse.Namespace) -> Iterator[Where]:
     """Connected to the fleet until the end. Raises UserError for a fleet that is not there or cannot judge."""
     project = find_project(args.project)
     with connected(args.fleet) as where:
-        from groundspeed.fleet.ray_stations import cluster_device, machines
+        from groundspeed.fleet.ray_nodes import cluster_device, machines
 
         device = args.device or cluster_device()
         without = frozenset(args.fleet_without)
-        machine = one_machine(machines(device, without), args.fleet_machine)
+        there = machines(device, without)
+        machine = there.chosen(args.fleet_machine)
+        without |= there.others(machine)
         commit = git.head(project.root).hash
         name = f"gate-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{commit[:8] or 'nocommit'}-{secrets.token_hex(2)}"
         print(f"groundspeed: {name} on {machine} of {where}", file=sys.stderr)
         ledger = Ledger(project.results, name, "gate", commit, pull_request(args.pull_request))
         fleet = GateFleet(machine, device, without, 0.0, ledger, view(sys.stderr), passed_on())
         yield Where(device, machine, fleet)
-
-
-def one_machine(there: Mapping[str, int], named: str | None) -> str:
-    """The machine that judges: the one that was named, or the only one. Raises UserError where there is no telling."""
-    known = ", ".join(f"{name} ({count})" for name, count in sorted(there.items())) or "none"
-    if named:
-        if named not in there:
-            raise UserError(f"--fleet-machine {named}: the fleet has {known}")
-        return named
-    if len(there) != 1:
-        raise UserError(f"the fleet has {known}: one kind of machine judges, name it by --fleet-machine NAME")
-    return next(iter(there))

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -65,7 +64,7 @@ def driver(tmp_path):
             one.process.wait()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def cluster():
     """Three nodes. A test that takes one away puts another in its place."""
     pytest.importorskip("ray", reason=WHY)
@@ -99,6 +98,3 @@ def stations():
     from groundspeed.fleet.local_cluster import descendants
 
     return sorted(pid for pid, line in descendants(os.getpid()).items() if "ray::Station" in line)
-
-
-ROOT = Path(__file__).resolve().parents[2]

@@ -25,12 +25,15 @@ class Stations:
 
     abouts: dict
     fates: dict = field(default_factory=dict)  # (seat, operator) -> fate, used once
+    always: dict = field(default_factory=dict)  # operator -> fate, everywhere and again
     comes_back: bool = True  # a station that was lost, unless its node left
     late: dict = field(default_factory=dict)  # seat -> second at which its station comes
     clock: float = 0.0
     working: dict = field(default_factory=dict)  # seat -> (piece, when it ends)
     log: list = field(default_factory=list)  # (seat, operator)
     retired: list = field(default_factory=list)
+    released: list = field(default_factory=list)
+    recalled: int = 0
     closed: bool = False
 
     def __post_init__(self):
@@ -53,7 +56,7 @@ class Stations:
         return happened
 
     def outcome(self, seat, piece):
-        fate = self.fates.pop((seat, piece.name), None)
+        fate = self.fates.pop((seat, piece.name), self.always.get(piece.name))
         if fate is None:
             return Finished(seat, Ended("ok", f"{piece.name}@{seat}", seconds=piece.seconds))
         if isinstance(fate, Ended):
@@ -70,6 +73,15 @@ class Stations:
     def retire(self, seat):
         self.retired.append(seat)
         self.coming.pop(seat, None)
+
+    def release(self, seat):
+        assert seat not in self.working, "only what is idle"
+        self.released.append(seat)
+
+    def recall(self):
+        self.recalled += 1
+        self.coming |= dict.fromkeys(self.released, self.clock + 0.5)
+        self.released.clear()
 
     def looks(self):
         return {seat: Look(piece.name, "timing", 0.5) for seat, (piece, _) in self.working.items()}

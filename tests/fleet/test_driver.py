@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundspeed.errors import UserError
-from groundspeed.fleet.dispatch import MOST_ATTEMPTS
+from groundspeed.fleet.dispatch import MOST_ATTEMPTS, Dispatch
 from groundspeed.fleet.driver import FleetLost
-from groundspeed.fleet.work import Ended
+from groundspeed.fleet.work import Ended, Piece
 from tests.fleet.made_up import Stations, Work, about, drive
 
 SECONDS = {"a": 1.0, "b": 5.0, "c": 3.0, "d": 2.0}
@@ -62,8 +62,7 @@ def test_what_is_lost_is_done_elsewhere_and_said(tmp_path, fate, outcome):
 
 
 def test_what_kills_its_process_everywhere_is_given_up(tmp_path):
-    fates = {(seat, "b"): "its process died" for seat in ("s1", "s2", "s3", "s4")}
-    stations = Stations({f"s{i}": about(str(i)) for i in (1, 2, 3, 4)}, fates=fates)
+    stations = Stations({f"s{i}": about(str(i)) for i in (1, 2, 3, 4)}, always={"b": "its process died"})
     work = Work(SECONDS)
     done, _ = drive(stations, work, tmp_path)
     assert done.problems == {("nvidia-a", "b"): "given up after 3 tries: its process died"}
@@ -79,12 +78,25 @@ def test_with_one_station_it_is_tried_there_again(tmp_path):
     assert len(work.kept) == 4 and done.moves[0].to == "host-1 GPU 0"
 
 
-def test_nodes_that_leave_are_no_fault_of_the_work(tmp_path):
-    fates = {(f"s{i}", "b"): "its node left" for i in range(1, 5)}
-    stations = Stations({f"s{i}": about(str(i)) for i in range(1, 6)}, fates=fates)
-    work = Work(SECONDS)
-    done, _ = drive(stations, work, tmp_path)
-    assert not done.problems and work.kept["nvidia-a", "b"] == "b@s5" and len(done.moves) == 4
+def test_nodes_that_leave_are_no_fault_of_the_work():
+    for its_fault, given_up_after in ((False, None), (True, MOST_ATTEMPTS)):
+        dispatch = Dispatch()
+        dispatch.add([Piece("a", "m", 1.0, None)])
+        for number in range(1, 20):
+            if dispatch.take("s", "m", f"host-{number}", []) is None:
+                break
+            dispatch.again("s", f"host-{number}", "lost", its_fault)
+        assert bool(dispatch.problems) == its_fault and number == (given_up_after + 1 if its_fault else 19)
+
+
+def test_gpus_are_given_back_when_nothing_is_left_for_them_and_asked_for_again_when_something_is_lost(tmp_path):
+    abouts = {f"s{i}": about(str(i)) for i in range(1, 5)}
+    stations = Stations(abouts, fates={("s1", "long"): "its process died", ("s2", "long"): "its process died"})
+    work = Work({"long": 20.0, "short": 1.0, "brief": 0.5, "least": 0.3})
+    done, lines = drive(stations, work, tmp_path)
+    assert len(work.kept) == 4 and not done.problems and stations.recalled >= 1
+    idle = sum(line.seconds for line in lines if line.outcome == "idle")
+    assert idle < 1.5 * stations.clock, "of four stations one worked: three would have been idle all the time"
 
 
 def test_what_the_user_must_mend_is_not_tried_again(tmp_path):

@@ -66,7 +66,7 @@ class TestRun:
         assert costs.returncode == 0 and re.search(r"^#41 +[\d.]+$", costs.stdout, re.MULTILINE), costs.stderr
 
     def test_it_goes_on_where_it_was_ended(self, cluster, driver, toy):
-        words = ["run", *options(["one", "two", "three", "four"]), "--fleet", cluster.address]
+        words = ["run", *options(["one", "two", "three", "four"]), "--dtype", "float32", "--fleet", cluster.address]
         run = driver("-m", "groundspeed", *words, cwd=toy)
         run.wait_for(": measured in")
         run.process.send_signal(signal.SIGINT)
@@ -166,7 +166,7 @@ def test_without_ray_the_line_says_what_to_type(toy, command):
 def test_ray_is_imported_for_a_fleet_alone(toy):
     program = (
         "import sys; sys.argv[1:] = []; from groundspeed.cli import main; "
-        "main(['run', '--only', 'two', '--tier', 'small']); main(['list']); "
+        "main(['run', '--only', 'two', '--shard', '2/2']); main(['list']); "
         "import groundspeed.fleet.running, groundspeed.fleet.gating; assert 'ray' not in sys.modules"
     )
     done = subprocess.run(

@@ -117,3 +117,22 @@ def test_two_drivers_of_one_run_keep_everything_once(synthetic, tmp_path):
     assert kept(tmp_path, "same") == names(7)
     added = [line.operator for line in lines(tmp_path, "same") if line.outcome == "kept"]
     assert sorted(added) == names(7)
+
+
+def test_a_gpu_is_one_stations_alone_and_nobody_takes_more_than_there_is_work_for(cluster, synthetic, tmp_path):
+    """GPUs that only Ray believes in: three of two kinds, two drivers."""
+    nodes = [cluster.add(cpus=0, gpus=2, kind="H200"), cluster.add(cpus=0, gpus=1, kind="A100")]
+    try:
+        first = synthetic("gpus", "--device", "cuda", "--operators", "6", "--seconds", "0.7")
+        first.wait_for("op_001: begun")
+        second = synthetic("few", "--device", "cuda", "--operators", "1", "--seconds", "0.5")
+        assert first.end() == 0 and second.end() == 0, first.said + second.said
+    finally:
+        for node in nodes:
+            cluster.remove(node)
+    assert kept(tmp_path, "gpus") == names(6) and kept(tmp_path, "few") == names(1)
+    joined = re.findall(r"^\S+ (\S+) (\d) joins", first.said, re.MULTILINE)
+    assert sorted(joined) == [("A100", "0"), ("H200", "0"), ("H200", "1")]
+    assert len(re.findall(r" joins as ", second.said)) <= 2, "one of each kind"
+    held = [line for line in lines(tmp_path, "gpus") if line.outcome == "kept"]
+    assert len({line.place for line in held}) == 3
