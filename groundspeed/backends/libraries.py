@@ -35,6 +35,13 @@ LIBRARIES: Mapping[str, Library] = {
     "cutile": Library(title="cuda.tile", distribution="cuda-tile", extra="cutile"),
     "cutlass": Library(title="CUTLASS's CuTe DSL", distribution="nvidia-cutlass-dsl", extra="cutlass"),
     "tvm": Library(title="TVM", distribution="apache-tvm", extra="tvm"),
+    "iree": Library(
+        title="IREE",
+        distribution="iree-base-runtime",
+        extra="iree",
+        devices=_ANYWHERE,
+        own_memory="IREE allocates for itself, where torch does not count",
+    ),
     # Part of torch's builds for CPUs, and so are its functions, which torch's own compiler calls.
     "onednn": Library(title="oneDNN", distribution="torch", extra="", devices=frozenset({"cpu"})),
     "nvmath": Library(title="nvmath-python", distribution="nvmath-python", extra="nvmath"),

@@ -18,19 +18,19 @@ import torch
 from groundspeed.backends import backend
 from groundspeed.build import BuildError
 from groundspeed.errors import UserError
+from groundspeed.guests import tree_with_guests
 from groundspeed.measure import inputs
 from groundspeed.measure.contender import Contender, Prepared, open_contender, prepare, refusal
 from groundspeed.measure.environment import describe
 from groundspeed.operator import Case
 from groundspeed.profiling.protocol import Answer, Ask
-from groundspeed.tree import Tree
 
 _WARM = 2
 
 
 def answer(ask: Ask) -> Answer:
     """Run the first case that the implementation answers. Raises whatever its own code raises."""
-    tree = Tree(Path(ask.tree))
+    tree = tree_with_guests(Path(ask.tree))
     spec = tree.spec(ask.operator)
     implementation = tree.implementation(ask.operator, ask.implementation)
     absent = backend(implementation.backend).absent(ask.device)
@@ -49,7 +49,7 @@ def answer(ask: Ask) -> Answer:
         call_ns = [_timed(prepared, ask.device) for _ in range(ask.calls)]
     return Answer(
         case=(case.dtype, case.shape),
-        environment=describe(ask.device),
+        environment=describe(ask.device, {implementation.backend}),
         call_ns=tuple(call_ns),
         resources=tuple(contender.opened.resources()),
         tuned=contender.opened.tuned(),

@@ -8,6 +8,8 @@ import cutlass
 import torch
 from cutlass import cute
 
+from .._torch.aligned import aligned
+
 BLOCK = 256
 WARP = 32
 BYTES = 16  # the widest access of a thread
@@ -34,15 +36,9 @@ def _stand_in(number, rank):
     return cute.runtime.make_fake_tensor(number, sizes, stride=stride, assumed_align=number.width // 8)
 
 
-def aligned(vector):
-    """Dense, from an address that a 16-byte access may start at."""
-    vector = vector.contiguous()
-    return vector.clone() if vector.data_ptr() % BYTES else vector
-
-
 def elementwise(host, *vectors):
     """A fresh vector of ``host(inputs, output)``."""
-    sources = [aligned(vector) for vector in vectors]
+    sources = [aligned(vector, BYTES) for vector in vectors]
     y = torch.empty_like(sources[0])
     if y.numel():
         compiled(host, y.dtype, (1,) * (len(sources) + 1))(*sources, y)

@@ -13,6 +13,8 @@ import jax
 import jax.numpy as jnp
 import torch
 
+from .._torch.aligned import aligned
+
 ALIGNED = 64  # bytes: XLA compiles loads of 16, and wants more of a CPU's buffers
 
 # Class indices and row numbers are int64, which JAX would cut to 32 bits. What is floating has its dtype from torch.
@@ -34,10 +36,7 @@ def as_array(tensor):
     """The same memory, or a copy where XLA cannot read it as it lies: with gaps, or off its alignment."""
     if tensor.numel() == 0:  # DLPack has no address for it
         return jnp.zeros(tuple(tensor.shape), dtype=str(tensor.dtype).removeprefix("torch."))
-    tensor = tensor.contiguous()
-    if tensor.data_ptr() % ALIGNED:
-        tensor = tensor.clone()
-    return jax.dlpack.from_dlpack(tensor)
+    return jax.dlpack.from_dlpack(aligned(tensor, ALIGNED))
 
 
 def as_tensors(outputs, device):

@@ -9,6 +9,8 @@ import tvm
 from tvm import te
 from tvm.s_tir import dlight
 
+from .._torch.aligned import aligned
+
 ALIGNED = 64  # bytes: what TVM assumes of every address, and checks
 RULES = (dlight.gpu.Reduction, dlight.gpu.GeneralReduction, dlight.gpu.Fallback)
 
@@ -36,10 +38,5 @@ def built(inputs, output, chosen=None):
 def call(kernel, y, *tensors):
     """``y`` of ``kernel(*tensors, y)``; nothing is launched for an empty one."""
     if y.numel():
-        kernel(*map(aligned, tensors), y)
+        kernel(*(aligned(tensor, ALIGNED) for tensor in tensors), y)
     return y
-
-
-def aligned(tensor):
-    tensor = tensor.contiguous()
-    return tensor.clone() if tensor.data_ptr() % ALIGNED else tensor
