@@ -14,10 +14,11 @@ import keyword
 from collections.abc import Mapping
 from pathlib import Path
 
+from groundspeed.backends.libraries import LIBRARIES
 from groundspeed.errors import UserError
 from groundspeed.operator import is_name
 from groundspeed.project import command, find_project, near, parse_target, shown
-from groundspeed.scaffold.implementation import SUFFIXES, implementation_text
+from groundspeed.scaffold.implementation import SUFFIXES, implementation_text, suffix_of
 from groundspeed.scaffold.operator import operator_files
 from groundspeed.tree import Tree
 
@@ -56,14 +57,15 @@ def _implementation(tree: Tree, target: str) -> tuple[str, dict[Path, str]]:
         raise UserError(f"{target!r} names no implementation: expected OPERATOR/BACKEND_IDEA, as in {example}")
     operator = parse_target(operator, tree).operator
     backend, _, idea = name.partition("_")
-    if backend not in SUFFIXES:
-        raise UserError(f"unknown back end {backend!r} in {target!r}{near(backend, SUFFIXES)}")
+    known = [*SUFFIXES, *LIBRARIES]
+    if backend not in known:
+        raise UserError(f"unknown back end {backend!r} in {target!r}{near(backend, known)}")
     if not _usable(name) or not idea:
         raise UserError(f"{name!r} cannot name an implementation: expected {backend}_<idea>, {_NAME_RULE}")
     if name in {one.name for one in tree.implementations(operator)}:
         raise UserError(f"{target} exists; choose another idea, or type: {command()} check {target}")
     text = implementation_text(operator, name, _inputs(tree, operator))
-    return target, {tree.root / operator / f"{name}{SUFFIXES[backend]}": text}
+    return target, {tree.root / operator / f"{name}{suffix_of(backend)}": text}
 
 
 def _usable(name: str) -> bool:

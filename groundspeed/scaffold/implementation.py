@@ -143,17 +143,22 @@ GROUNDSPEED_OPERATOR("run($tensors) -> Tensor", run)
 _TEMPLATES = {"torch": _TORCH, "cuda": _CUDA, "triton": _TRITON, "cupy": _CUPY}
 
 
+def suffix_of(backend: str) -> str:
+    """Of a back end's files."""
+    return SUFFIXES.get(backend, ".py")
+
+
 def implementation_text(operator: str, name: str, inputs: Sequence[str], idea: str = _IDEA) -> str:
     """The file of an implementation ``<backend>_<idea>`` of an operator with these inputs, at least one.
 
-    Raises KeyError for a back end without a template.
+    A library's gets torch's tensors, so it begins as torch's do.
     """
-    backend, _, suffix = name.partition("_")
-    rest = _REST.replace("\n", "\n// ") if SUFFIXES[backend] == ".cu" else _REST
-    return Template(_TEMPLATES[backend]).substitute(
+    backend, _, idea_name = name.partition("_")
+    rest = _REST.replace("\n", "\n// ") if suffix_of(backend) == ".cu" else _REST
+    return Template(_TEMPLATES.get(backend, _TORCH)).substitute(
         idea=idea,
         rest=rest,
-        kernel=f"{operator}_{suffix}",
+        kernel=f"{operator}_{idea_name}",
         inputs=", ".join(inputs),
         tensors=", ".join(f"Tensor {name}" for name in inputs),
         first=inputs[0],

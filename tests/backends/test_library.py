@@ -160,3 +160,14 @@ def test_asking_for_every_library_imports_none_of_them():
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "[]"
+
+
+def test_a_new_implementation_of_a_library_begins_with_a_file_that_loads(tmp_path):
+    from tests.cli import toy_project
+
+    root = toy_project.make(tmp_path / "project", double={})
+    done = toy_project.groundspeed("new", "implementation", "double/jax_mine", cwd=root)
+    assert done.returncode == 0, done.stderr
+    assert Tree(root / "impls").implementation("double", "jax_mine").idea.startswith("The idea in one sentence")
+    wrong = toy_project.groundspeed("new", "implementation", "double/jaxx_mine", cwd=root)
+    assert wrong.returncode == 2 and "did you mean 'jax'" in wrong.stderr
