@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from groundspeed.backends.library import Library
 
 _ANYWHERE = frozenset({"cuda", "cpu"})
+# Else XLA's first array takes three quarters of the GPU, and every other implementation runs out of memory.
+_XLA = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 
 LIBRARIES: Mapping[str, Library] = {
     "jax": Library(
@@ -17,8 +19,7 @@ LIBRARIES: Mapping[str, Library] = {
         distribution="jax",
         extra="jax",
         devices=_ANYWHERE,
-        # Else its first array takes three quarters of the GPU, and every other implementation runs out of memory.
-        environment={"XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
+        environment=_XLA,
         own_memory="XLA allocates for itself, where torch does not count",
     ),
     "liger": Library(title="Liger-Kernel", distribution="liger-kernel", extra="liger"),
@@ -40,6 +41,7 @@ LIBRARIES: Mapping[str, Library] = {
         distribution="iree-base-runtime",
         extra="iree",
         devices=_ANYWHERE,
+        environment=_XLA,  # its functions are lowered by JAX
         own_memory="IREE allocates for itself, where torch does not count",
     ),
     # Part of torch's builds for CPUs, and so are its functions, which torch's own compiler calls.
