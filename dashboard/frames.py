@@ -90,9 +90,14 @@ class Frames:
 
         def make() -> pl.DataFrame:
             # All runs', not the newest rows': what ran last of a series may be of another hour than its baseline.
+            newest = self.latest(machine, project)
+            baselines = newest.filter(pl.col("implementation") == baseline)
+            usable = baselines.filter(pl.col("status") == "ok", pl.col(metric).is_finite(), pl.col(metric) > 0)
+            # Where each series' newest one has a value, older commits' would not be taken, and are not read.
+            commits = newest.get_column("commit").unique().to_list() if usable.height == baselines.height else ()
+            rows = self.of(machine, project, commits=commits).filter(pl.col("implementation") == baseline)
             needed = dict.fromkeys((*SERIES, "run_id", "commit_time", "started", "status", "direction", metric))
-            baselines = self.of(machine, project).filter(pl.col("implementation") == baseline).select(list(needed))
-            return queries.speedup(self.latest(machine, project), baseline, metric, reference=baselines.collect())
+            return queries.speedup(newest, baseline, metric, reference=rows.select(list(needed)).collect())
 
         return self.once(("speedups", machine, project, metric, baseline), make)
 

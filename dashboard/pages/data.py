@@ -17,6 +17,7 @@ from dashboard.pages.page import Page
 from dashboard.state import State
 from dashboard.view import View, device_label
 
+NEWEST = 1_000  # files that are listed
 STATUSES = (("missing", "failed and skipped"), ("failed", "failed"), ("skipped", "skipped"), ("unstable", "≈ unstable"))
 
 
@@ -121,6 +122,7 @@ def _runs(view: View) -> html.Section:
     runs = view.frames.snapshot.runs.filter(
         (pl.col("machine") == view.machine) & (pl.col("project") == view.project)
     ).sort("started", descending=True, nulls_last=True)
+    shown = runs.head(NEWEST)
     columns = [
         table.text("Run", "run_id"),
         table.text("Operator", "operator"),
@@ -139,9 +141,10 @@ def _runs(view: View) -> html.Section:
             "when": moment(row["commit_time"]),
             "tree": "dirty" if row["dirty"] else "clean",
         }
-        for row in runs.to_dicts()
+        for row in shown.to_dicts()
     ]
-    return panel(f"Runs of {view.machine}", table.table("runs", columns, rows))
+    note = f"The newest {shown.height:,} of {runs.height:,} files." if shown.height < runs.height else ""
+    return panel(f"Runs of {view.machine}", table.table("runs", columns, rows), note=note)
 
 
 PAGE = Page("data", "Data", draw, ("machine", "project", "dtype"), needs_results=False)

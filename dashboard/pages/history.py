@@ -20,6 +20,8 @@ from dashboard.store import queries
 from dashboard.view import View
 
 CONTROLS = ("operator", "machine", "project", "metric", "dtype")
+NEWEST = 400  # commits that are drawn unless more are asked for
+MORE = (2_000, 10_000)
 TOLD = ("driver", "cuda", "torch", "triton", "cupy", "python")  # of an environment, when a pointer rests on a commit
 
 
@@ -40,13 +42,14 @@ def draw(view: View) -> list[Any]:
         series,
         view.frames.snapshot.runs.filter((pl.col("machine") == view.machine) & (pl.col("project") == view.project)),
     )
+    framed, choose = _newest(view, framed)
     ok = framed.filter(pl.col(view.metric.name).is_finite()).with_columns(_label().alias("label"))
     changes = [c for c in changes_of(view) or [] if (c.operator, c.dtype, c.shape) == (operator, dtype, shape)]
     return [
         html.Div(
             [html.H1(f"History of {operator}"), html.P(f"{dtype} {shape}".strip(), className="note")], className="title"
         ),
-        html.Div([_dtype_and_shape(view, shapes, dtype, shape)], className="bar"),
+        html.Div([_dtype_and_shape(view, shapes, dtype, shape), choose], className="bar"),
         implementation_chips(view.state, names) if len(names) > 1 else None,
         *(
             _panel(view, ok, changes)
@@ -88,6 +91,19 @@ def _chosen(view: View, shapes: list[tuple[str, str]]) -> tuple[str, str]:
 def _dtype_and_shape(view: View, shapes: list[tuple[str, str]], dtype: str, shape: str) -> Any:
     options = [(s, s or "(no parameters)") for d, s in shapes if d == dtype]
     return select("shape", "Case" if view.ours else "Parameters", options, shape)
+
+
+def _newest(view: View, framed: pl.DataFrame) -> tuple[pl.DataFrame, Any]:
+    """The rows of the newest commits, and a choice of how many where there are more than a chart shows well."""
+    count = int(framed.get_column("ordinal").max() or 0) + 1  # type: ignore[arg-type]
+    if count <= NEWEST:
+        return framed, None
+    asked = view.state.get("last", str(NEWEST))
+    last = int(asked) if asked.isdigit() else NEWEST
+    spans = [NEWEST, *(span for span in MORE if span < count), count]
+    options = [(str(span), f"newest {span:,}" if span < count else f"all {count:,}") for span in spans]
+    shown = framed.filter(pl.col("ordinal") >= count - last)
+    return shown, select("last", "Commits", options, str(min(last, count)), str(NEWEST))
 
 
 def _panel(view: View, ok: pl.DataFrame, changes: list[Change]) -> list[Any]:
