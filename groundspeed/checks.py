@@ -18,6 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from threading import Lock
 
+from groundspeed.backends.libraries import LIBRARIES
 from groundspeed.errors import UserError
 from groundspeed.measure.process import worker_environment
 from groundspeed.measure.protocol import Job
@@ -89,7 +90,14 @@ class _Group:
 
     @property
     def cost(self) -> int:
-        return len(self.cases) * sum(_COMPILED if "compile" in one.name else _OTHER for one in self.names)
+        return len(self.cases) * sum(_cost(one, self.run.device) for one in self.names)
+
+
+def _cost(implementation: Implementation, device: str) -> int:
+    library = LIBRARIES.get(implementation.backend)
+    if library is not None and library.absent(device):
+        return 0  # its rows say so, and nothing else is done
+    return _COMPILED if "compile" in implementation.name else _OTHER
 
 
 def check_operators(runs: Sequence[Run], progress: Tell = lambda progress: None) -> Iterator[Checked]:
@@ -166,7 +174,7 @@ def _pairs(groups: Sequence[_Group]) -> int:
 def _shares(groups: Sequence[_Group], target: int, workers: int) -> list[_Share]:
     shares = []
     for group in groups:
-        parts = min(len(group.cases), workers, math.ceil(group.cost / target))
+        parts = max(1, min(len(group.cases), workers, math.ceil(group.cost / target)))
         for start in range(parts):
             numbers = tuple(range(start, len(group.cases), parts))
             chosen = tuple(group.cases[number] for number in numbers)

@@ -120,10 +120,10 @@ def test_one_that_is_excluded_is_not_read(tmp_path):
 
 
 def test_a_back_end_that_does_not_exist_names_those_that_do(tmp_path):
-    with pytest.raises(UserError, match=r"unknown back end 'jax': .* torch, cuda, triton, cupy"):
-        backend("jax")
-    found, _ = opened(make_tree(tmp_path, {"double": {"jax_scan": ADD}}), "jax_scan")
-    assert found["jax_scan"].failure == "error" and "unknown back end 'jax'" in found["jax_scan"].reason
+    with pytest.raises(UserError, match=r"unknown back end 'cudnn': .* torch, cuda, triton, cupy"):
+        backend("cudnn")
+    found, _ = opened(make_tree(tmp_path, {"double": {"cudnn_scan": ADD}}), "cudnn_scan")
+    assert found["cudnn_scan"].failure == "error" and "unknown back end 'cudnn'" in found["cudnn_scan"].reason
 
 
 def test_sides_of_a_comparison_come_from_their_own_trees_under_their_labels(tmp_path):
