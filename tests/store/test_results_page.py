@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -21,8 +22,14 @@ ONCE, AFTER_A_RUN, ELSEWHERE = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
 @pytest.fixture
 def clone(tmp_path, monkeypatch):
     """Makes clones of one bare repository: ``clone(name)``; ``clone.sh(folder, script)`` runs a script in one."""
+    command = tmp_path / "bin" / "groundspeed"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m groundspeed "$@"\n')
+    command.chmod(0o755)
     for name, value in {
         "HOME": str(tmp_path),
+        "PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}",
+        "GROUNDSPEED_CACHE": str(tmp_path / "cache"),
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_AUTHOR_NAME": "A",
         "GIT_AUTHOR_EMAIL": "a@example.org",
@@ -54,7 +61,7 @@ def first(clone, tmp_path):
     """A clone whose results are committed beside the code, with a cache that is not."""
     folder = tmp_path / "first"
     (folder / ".gitignore").write_text("results/.cache/\n")
-    (folder / "code.py").write_text("pass\n")
+    _checkout(folder)
     _record(folder, "aaaa", 100.0)
     open_store(folder / "results")
     clone.sh(
@@ -63,14 +70,21 @@ def first(clone, tmp_path):
     return folder
 
 
+def _checkout(folder: Path) -> None:
+    """What makes a folder one of groundspeed's."""
+    (folder / "asv.conf.json").write_text("{}")
+    (folder / "impls").mkdir()
+    (folder / "impls" / "code.py").write_text("pass\n")
+
+
 def test_results_move_to_a_branch_and_stay_where_they_are(clone, first):
     clone.sh(first, ONCE)
     assert clone.sh(first, "git ls-files results") == "" and clone.sh(first, "git status --porcelain") == ""
     assert open_store(first / "results").snapshot.measurements.height == 1
-    assert clone.sh(first / "results", "git ls-files").split() == [
+    assert clone.sh(first, "git fetch -q && git ls-tree -r --name-only origin/results").split() == [
         "nvidia-h200/records/20260101T000000Z-01234567-aaaa/softmax.jsonl.gz"
     ]
-    assert clone.sh(first, "git merge-base main results || echo none").strip() == "none"
+    assert clone.sh(first, "git merge-base main origin/results || echo none").strip() == "none"
 
 
 def test_two_clones_push_at_once_and_nothing_is_lost(clone, first):
@@ -92,21 +106,15 @@ def test_two_clones_push_at_once_and_nothing_is_lost(clone, first):
     assert snapshot.problems.is_empty()
 
 
-def test_a_first_commit_without_results(clone, tmp_path):
-    """The variant in brackets: nothing to take along."""
+def test_a_branch_may_begin_with_the_first_run(clone, tmp_path):
+    """Nothing committed before, and nothing to move."""
     folder = tmp_path / "first"
-    (folder / "code.py").write_text("pass\n")
-    clone.sh(
-        folder, "git add -A && git commit -qm Begin && git push -q origin HEAD:main && git branch -q -u origin/main"
-    )
-    script = ONCE.replace("$(git rev-parse HEAD:results)", "$(git mktree </dev/null)").replace(
-        "git rm -rq results\n", ""
-    )
-    assert script.count("mktree") == 1 and "git mktree </dev/null" in PAGE
-    clone.sh(folder, script)
+    _checkout(folder)
+    begin = "git add -A && git commit -qm Begin && git push -q origin HEAD:main && git branch -q -u origin/main"
+    clone.sh(folder, f"echo /results/ >> .gitignore && {begin}")
     _record(folder, "aaaa", 100.0)
     clone.sh(folder, AFTER_A_RUN)
-    assert "softmax.jsonl.gz" in clone.sh(folder, "git ls-tree -r --name-only origin/results")
+    assert "softmax.jsonl.gz" in clone.sh(folder, "git fetch -q && git ls-tree -r --name-only origin/results")
 
 
 def test_the_few_lines_that_read_records_work(tmp_path):
