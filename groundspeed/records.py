@@ -75,9 +75,9 @@ class Ceilings(msgspec.Struct, frozen=True, omit_defaults=True):
     read: float = 0.0
     write: float = 0.0
     link: float = 0.0
+    matmul: dict[str, float] = {}
     peer: float = 0.0
     peer_one_way: float = 0.0
-    matmul: dict[str, float] = {}
 
 
 class Accuracy(msgspec.Struct, frozen=True, omit_defaults=True):
