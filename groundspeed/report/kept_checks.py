@@ -12,6 +12,7 @@ from groundspeed.report.remarks import count, failed, skipped
 from groundspeed.report.style import Style
 
 BACKENDS = {"torch": "PyTorch", "cuda": "CUDA C++", "triton": "Triton", "cupy": "CuPy"}
+_LIBRARIES = "libraries"  # all other back ends, in one column
 
 
 @dataclass(frozen=True)
@@ -51,16 +52,18 @@ def markdown(kept: KeptChecks) -> list[str]:
     """Where and when, a table of operators by back ends, then what failed and what was left out, with the reasons."""
     plain = Style()
     counts = {status: count(kept.entries, status) for status in ("ok", "failed", "skipped")}
+    found = {row.backend for rows in kept.entries.values() for row in rows}
+    columns = BACKENDS | ({_LIBRARIES: _LIBRARIES} if found - set(BACKENDS) else {})
     lines = [
         _where(kept.headers),
         "",
         f"{counts['ok']:,} checks passed, {counts['failed']:,} failed, {counts['skipped']:,} skipped. A cell says "
         "how many implementations there are and how many of their cases are right, of those that were not skipped.",
         "",
-        "| operator | " + " | ".join(BACKENDS.values()) + " |",
-        "| --- |" + " ---: |" * len(BACKENDS),
+        "| operator | " + " | ".join(columns.values()) + " |",
+        "| --- |" + " ---: |" * len(columns),
         *(
-            f"| {operator} | " + " | ".join(_cell(rows, backend) for backend in BACKENDS) + " |"
+            f"| {operator} | " + " | ".join(_cell(rows, column) for column in columns) + " |"
             for operator, rows in kept.entries.items()
         ),
         "",
@@ -77,6 +80,7 @@ def _where(headers: Sequence[Header]) -> str:
         f"torch {last.torch}" if last.torch else "",
         f"Triton {last.triton}" if last.triton else "",
         f"CuPy {last.cupy}" if last.cupy else "",
+        *(f"{name} {version}" for name, version in _libraries(headers).items()),
     ]
     commits = Counter((header.commit[:8] or "no commit") + ("+" if header.dirty else "") for header in headers)
     days = sorted({header.started[:10] for header in headers})
@@ -85,8 +89,14 @@ def _where(headers: Sequence[Header]) -> str:
     return f"{', '.join(part for part in parts if part)}; {when}; commit{'s' if len(commits) > 1 else ''} {named}."
 
 
-def _cell(rows: Sequence[Measurement], backend: str) -> str:
-    own = [row for row in rows if row.backend == backend]
+def _libraries(headers: Sequence[Header]) -> dict[str, str]:
+    """The newest version of each that was checked with; the checks of one operator need not have had all."""
+    found = {name: version for header in headers for name, version in header.environment.libraries.items()}
+    return dict(sorted(found.items()))
+
+
+def _cell(rows: Sequence[Measurement], column: str) -> str:
+    own = [row for row in rows if (row.backend if row.backend in BACKENDS else _LIBRARIES) == column]
     if not own:
         return "–"
     names = {row.implementation for row in own}

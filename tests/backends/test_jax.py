@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+
 import pytest
 import torch
 
@@ -9,6 +11,8 @@ pytest.importorskip("jax", reason="jax is not installed: pip install 'groundspee
 
 from groundspeed.backends import backend
 from groundspeed.operator import Role
+from groundspeed.records import SUFFIX, read_record
+from tests.cli import toy_project
 from tests.impls.judge import TREE, accepted, reference
 
 IMPLEMENTATIONS = [
@@ -67,6 +71,37 @@ def test_what_xla_cannot_read_as_it_lies_is_copied(exchange, tensor):
 
 def test_integers_keep_their_64_bits(exchange):
     assert int(exchange.as_array(torch.tensor([1 << 40]))[0]) == 1 << 40
+
+
+TWICE = '''"""Twice x, by XLA."""
+
+import jax
+import torch
+
+double = jax.jit(lambda x: x + x)
+
+
+def prepare(x):
+    return lambda: torch.from_dlpack(double(jax.dlpack.from_dlpack(x)).block_until_ready()) if x.numel() else x * 2
+'''
+
+
+BROKEN = '"""Its library cannot be loaded."""\n\nraise ImportError("libfoo.so.1: cannot open shared object file")\n'
+
+
+def test_its_record_has_the_wheels_version_and_no_peak_memory_and_a_broken_one_stops_no_other(tmp_path):
+    root = toy_project.make(tmp_path / "project", double={"jax_twice": TWICE, "jax_broken": BROKEN})
+    only = ("--only", "double/jax_*", "--results", str(tmp_path / "results"))
+    done = toy_project.groundspeed("run", *only, cwd=root, GROUNDSPEED_DEVICE="cpu")
+    assert done.returncode == 1, done.stdout + done.stderr
+    (path,) = (tmp_path / "results").rglob(f"double{SUFFIX}")
+    record = read_record(path)
+    assert record.header.environment.libraries == {"jax": importlib.metadata.version("jax")}
+    broken, row, eager = sorted(record.measurements, key=lambda one: one.implementation)
+    assert broken.failure == "error" and "libfoo.so.1: cannot open shared object file" in broken.reason
+    assert row.status == "ok" and row.peak_memory_bytes is None
+    assert "peak memory is not measured: XLA allocates for itself, where torch does not count" in row.notes
+    assert eager.peak_memory_bytes and not eager.notes
 
 
 def test_outputs_are_fresh_memory(exchange):

@@ -37,6 +37,14 @@ def test_pieces_are_put_together_and_the_newest_row_stands(tmp_path: Path):
     assert "off" not in text and "error: a | b" in text and "needs sm_90" in text
 
 
+def test_libraries_share_a_column_where_there_are_any(tmp_path: Path):
+    keep(tmp_path, "1", "relu", row("torch_eager", 1), row("jax_jit", 1), row("numba_thread", 2))
+    keep(tmp_path, "1", "add", row("torch_eager", 1))
+    lines = markdown(kept_checks(tmp_path, "m")[0])
+    assert "| operator | PyTorch | CUDA C++ | Triton | CuPy | libraries |" in lines
+    assert "| relu | 1: 1 of 1 | – | – | – | 2: 2 of 2 |" in lines and "| add | 1: 1 of 1 | – | – | – | – |" in lines
+
+
 def test_a_damaged_piece_is_named_and_the_others_stand(tmp_path: Path):
     keep(tmp_path, "1", "relu", row("torch_eager", 1))
     keep(tmp_path, "2", "add", row("torch_eager", 1), commit="ffffffffff", dirty=True)
