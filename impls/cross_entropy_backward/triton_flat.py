@@ -19,27 +19,27 @@ WARPS = 4
 
 @triton.jit
 def cross_entropy_backward_flat(
-    grad, x, lse, target, grad_x, M, V, LONG: tl.constexpr, INTERPRETED: tl.constexpr, BLOCK: tl.constexpr
+    grad, x, lse, target, grad_x, size, M, V, LONG: tl.constexpr, INTERPRETED: tl.constexpr, BLOCK: tl.constexpr
 ):
-    """LONG: V >= BLOCK."""
+    """size is M · V: a multiple of 16 tells Triton that a vector is inside as a whole. LONG: V >= BLOCK."""
     first = tl.program_id(0).to(tl.int64) * BLOCK
     offsets = tl.arange(0, BLOCK)
     row = first // V
     column = (first - row * V).to(tl.int32) + offsets
-    inside = first + offsets < M.to(tl.int64) * V
+    inside = first + offsets < size
     if LONG:
         following = tl.minimum(row + 1, M - 1)
         beyond = column >= V
         column = tl.where(beyond, column - V, column)
         shift = tl.where(beyond, tl.load(lse + following), tl.load(lse + row))
         scale = tl.where(beyond, tl.load(grad + following).to(tl.float32), tl.load(grad + row).to(tl.float32))
-        wanted = tl.where(beyond, tl.load(target + following), tl.load(target + row))
+        wanted = tl.where(beyond, tl.load(target + following).to(tl.int32), tl.load(target + row).to(tl.int32))
     else:
         rows = row + column // V
         column = column % V
         shift = tl.load(lse + rows, mask=inside, other=0.0)
         scale = tl.load(grad + rows, mask=inside, other=0.0).to(tl.float32)
-        wanted = tl.load(target + rows, mask=inside, other=0)
+        wanted = tl.load(target + rows, mask=inside, other=0).to(tl.int32)
     p = tl.exp(tl.load(x + first + offsets, mask=inside, other=0.0).to(tl.float32) - shift)
     result = tl.where(column == wanted, p - 1.0, p) * scale
     tl.store(grad_x + first + offsets, rounded(result, grad_x.dtype.element_ty, INTERPRETED), mask=inside)
@@ -54,7 +54,7 @@ def prepare(grad_output, x, lse, target):
         grad_x = torch.empty((rows, length), dtype=x.dtype, device=x.device)
         if grad_x.numel():
             cross_entropy_backward_flat[(triton.cdiv(rows * length, BLOCK),)](
-                grad_output, logits, lse, target, grad_x, rows, length, BLOCK=BLOCK, **fixed
+                grad_output, logits, lse, target, grad_x, rows * length, rows, length, BLOCK=BLOCK, **fixed
             )
         return grad_x
 
