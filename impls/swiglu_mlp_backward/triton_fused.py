@@ -29,7 +29,22 @@ def pruned(tiles: list[triton.Config], arguments: dict[str, Any], **options: Any
     return fitting(tiles, arguments, **options)[-2:]
 
 
-@triton.autotune(configs=configs, key=["M", "N", "K"], prune_configs_by={"early_config_prune": pruned})
+@triton.jit
+def join(grad, z, u, grad_z, grad_u, h, rows, columns, M, N, INTERPRETED: tl.constexpr):
+    """grad_z, grad_u and h of a tile of grad_h."""
+    inside = (rows < M)[:, None] & (columns < N)[None, :]
+    places = rows.to(tl.int64)[:, None] * N + columns[None, :]
+    gate = tl.load(z + places, mask=inside, other=0.0).to(tl.float32)
+    up = tl.load(u + places, mask=inside, other=0.0).to(tl.float32)
+    s = tl.sigmoid(gate)
+    silu = gate * s
+    element: tl.constexpr = h.dtype.element_ty
+    tl.store(grad_z + places, rounded(grad * up * (s + silu * (1.0 - s)), element, INTERPRETED), mask=inside)
+    tl.store(grad_u + places, rounded(grad * silu, element, INTERPRETED), mask=inside)
+    tl.store(h + places, rounded(silu * up, element, INTERPRETED), mask=inside)
+
+
+@triton.autotune(configs=double_configs, key=["M", "N", "K"], prune_configs_by={"early_config_prune": pruned})
 @triton.heuristics(HEURISTICS)
 @triton.jit
 def swiglu_backward_hidden(
@@ -42,16 +57,11 @@ def swiglu_backward_hidden(
     rows = tile_m * BLOCK_M + tl.arange(0, BLOCK_M)
     columns = tile_n * BLOCK_N + tl.arange(0, BLOCK_N)
     grad = product(a, b, rows, columns, M, N, K, a_row, a_column, 1, K, BLOCK_K, EVEN_K, INTERPRETED)
-    inside = (rows < M)[:, None] & (columns < N)[None, :]
-    places = rows.to(tl.int64)[:, None] * N + columns[None, :]
-    gate = tl.load(z + places, mask=inside, other=0.0).to(tl.float32)
-    up = tl.load(u + places, mask=inside, other=0.0).to(tl.float32)
-    s = tl.sigmoid(gate)
-    silu = gate * s
-    element: tl.constexpr = h.dtype.element_ty
-    tl.store(grad_z + places, rounded(grad * up * (s + silu * (1.0 - s)), element, INTERPRETED), mask=inside)
-    tl.store(grad_u + places, rounded(grad * silu, element, INTERPRETED), mask=inside)
-    tl.store(h + places, rounded(silu * up, element, INTERPRETED), mask=inside)
+    # Half of the columns at a time: registers hold the sums and two halves of z and u, not all of them.
+    left, right = tl.split(tl.permute(tl.reshape(grad, (BLOCK_M, 2, BLOCK_N // 2)), (0, 2, 1)))
+    half = tile_n * BLOCK_N + tl.arange(0, BLOCK_N // 2)
+    join(left, z, u, grad_z, grad_u, h, rows, half, M, N, INTERPRETED)
+    join(right, z, u, grad_z, grad_u, h, rows, half + BLOCK_N // 2, M, N, INTERPRETED)
 
 
 @triton.autotune(configs=double_configs, key=["M", "N", "K"], prune_configs_by={"early_config_prune": pruned})
@@ -107,7 +117,24 @@ def swiglu_backward_down(
     tl.store(places, rounded(total, c.dtype.element_ty, INTERPRETED), mask=inside)
 
 
-@triton.autotune(configs=double_configs, key=["M", "N", "K"], prune_configs_by={"early_config_prune": pruned})
+@triton.jit
+def add_product(
+    total, a, b, rows, columns, M, N, K, BLOCK_K: tl.constexpr, EVEN_K: tl.constexpr, INTERPRETED: tl.constexpr
+):
+    """total + a · bᵀ of a [M, K] and b [N, K]: a second sum beside the first would not leave room for the factors."""
+    inner = tl.arange(0, BLOCK_K)
+    a_places = a + (rows % M).to(tl.int64)[:, None] * K + inner[None, :]
+    b_places = b + inner[:, None] + (columns % N).to(tl.int64)[None, :] * K
+    for first in range(0, K, BLOCK_K):
+        a_tile = factor_slice(a_places, inner[None, :], K - first, EVEN_K, INTERPRETED)
+        b_tile = factor_slice(b_places, inner[:, None], K - first, EVEN_K, INTERPRETED)
+        total = tl.dot(a_tile, b_tile, total, input_precision="ieee")
+        a_places += BLOCK_K
+        b_places += BLOCK_K
+    return total
+
+
+@triton.autotune(configs=configs, key=["M", "N", "K"], prune_configs_by={"early_config_prune": pruned})
 @triton.heuristics(HEURISTICS)
 @triton.jit
 def swiglu_backward_input(
@@ -119,8 +146,9 @@ def swiglu_backward_input(
     tile_m, tile_n = tile_of(tl.program_id(0), tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), GROUP)
     rows = tile_m * BLOCK_M + tl.arange(0, BLOCK_M)
     columns = tile_n * BLOCK_N + tl.arange(0, BLOCK_N)
-    total = product(a, gate, rows, columns, M, N, K, K, 1, 1, K, BLOCK_K, EVEN_K, INTERPRETED)
-    total += product(grad_u, up, rows, columns, M, N, K, K, 1, 1, K, BLOCK_K, EVEN_K, INTERPRETED)
+    total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    total = add_product(total, a, gate, rows, columns, M, N, K, BLOCK_K, EVEN_K, INTERPRETED)
+    total = add_product(total, grad_u, up, rows, columns, M, N, K, BLOCK_K, EVEN_K, INTERPRETED)
     inside = (rows < M)[:, None] & (columns < N)[None, :]
     places = c + rows.to(tl.int64)[:, None] * N + columns[None, :]
     tl.store(places, rounded(total, c.dtype.element_ty, INTERPRETED), mask=inside)
