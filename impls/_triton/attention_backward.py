@@ -29,16 +29,23 @@ def _config(own: int, other: int, stages: int, warps: int) -> triton.Config:
     return triton.Config({"OWN": own, "OTHER": other, "STAGES": stages}, num_stages=stages, num_warps=warps)
 
 
-# OWN rows stay, OTHER rows pass by. Two sums of 128 × 128 fill half the registers of eight warps.
-configs = [_config(128, 64, 2, 8), _config(64, 64, 2, 4), _config(64, 64, 3, 4), _config(64, 32, 2, 8)]
+# OWN rows stay, OTHER rows pass by. Two sums of 128 × 128 fill half the registers of eight warps. Float32's split
+# factors take so many that beyond 64 columns both are small.
+configs = [
+    _config(128, 64, 2, 8),
+    _config(128, 32, 3, 8),
+    _config(64, 64, 3, 4),
+    _config(64, 32, 2, 8),
+    _config(32, 32, 1, 8),
+]
 
 
 def pruned(candidates: list[triton.Config], arguments: dict[str, Any], **constants: Any) -> list[triton.Config]:
     """Two of them: compiling costs seconds each. The split parts of float32 factors take registers: the small tile."""
     if arguments["q"].element_size() == 4:
-        wanted = {(64, 32, 2)}
+        wanted = {(64, 32, 2) if constants["D"] <= 64 else (32, 32, 1)}
     else:
-        wanted = {(128, 64, 2), (64, 64, 3 if constants["D"] <= 64 else 2)}
+        wanted = {(128, 64, 2), (64, 64, 3) if constants["D"] <= 64 else (128, 32, 3)}
     chosen = [c for c in candidates if (c.kwargs["OWN"], c.kwargs["OTHER"], c.kwargs["STAGES"]) in wanted]
     return chosen or candidates[:1]
 
