@@ -19,7 +19,8 @@ def target():
     """The GPU at hand, with what the rules ask of it."""
     major, minor = torch.cuda.get_device_capability()
     limits = {"max_threads_per_block": 1024, "max_num_threads": 1024, "max_shared_memory_per_block": 49152}
-    return tvm.target.Target({"kind": "cuda", "arch": f"sm_{major}{minor}", "thread_warp_size": 32, **limits})
+    chip = {"kind": "cuda", "arch": f"sm_{major}{minor}", "thread_warp_size": 32, **limits}
+    return tvm.target.Target(chip, host="llvm")
 
 
 def placeholder(tensor, name):
