@@ -88,16 +88,20 @@ def open_mailbox(device, half_bytes):
 
 
 def _symmetric(size, device):
-    import torch.distributed._symmetric_memory as symmetric_memory
+    from torch._C._distributed_c10d import _SymmetricMemory
+    from torch.distributed import _symmetric_memory
 
-    own = symmetric_memory.empty(size, dtype=torch.uint8, device=device)
-    own.zero_()
     try:
-        handle = symmetric_memory.rendezvous(own, distributed.group.WORLD)
+        # An allocation of its own: _symmetric_memory.empty may hand out a part of a larger one.
+        own = _SymmetricMemory.empty_strided_p2p((size,), (1,), torch.uint8, device)
+        own.zero_()
+        handle = _symmetric_memory.rendezvous(own, distributed.group.WORLD)
         places = list(handle.buffer_ptrs)
     except Exception as error:
         raise RuntimeError(f"no symmetric memory between these GPUs: {error}") from error
-    return places, (own, handle)
+    shifts = [0] * len(places)
+    distributed.all_gather_object(shifts, own.data_ptr() - places[distributed.get_rank()])
+    return [place + shift for place, shift in zip(places, shifts, strict=True)], (own, handle)
 
 
 def _mapped(size, rank, world):
