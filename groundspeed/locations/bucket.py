@@ -19,7 +19,7 @@ from groundspeed.locations.shelf import Held
 _PIECES = f"{NOTES}.d/"  # what was added to NOTES, an object each: an object cannot be added to
 _WRITERS = 8
 # Seconds and attempts before a server that does not answer is given up.
-_PATIENCE = {"connect_timeout": 5, "read_timeout": 60, "retries": {"max_attempts": 2, "mode": "standard"}}
+_PATIENCE = {"connect_timeout": 5, "read_timeout": 30, "retries": {"max_attempts": 2, "mode": "standard"}}
 _FOREIGN = ("botocore", "aiobotocore", "aiohttp", "s3fs", "gcsfs", "adlfs", "fsspec", "google", "azure", "asyncio")
 
 
@@ -101,6 +101,8 @@ def _opened(url: str) -> tuple[Any, str]:
     if protocol in ("s3", "s3a") and "config_kwargs" not in conf.get(protocol, {}):
         options["config_kwargs"] = _PATIENCE
     files, root = fsspec.core.url_to_fs(url, **options)
+    if hasattr(files, "retries"):
+        files.retries = 1  # of s3fs, around the attempts above: five times them would be minutes
     return files, root.rstrip("/")
 
 
