@@ -67,6 +67,8 @@ class Table:
 
     begin
         Told of each phase, the seconds that it may be silent and whose it is.
+    not_done
+        What was asked for and is not had of several ranks, in words, for the notes.
     limits
         Such seconds by phase in place of the usual ones. The ranks have half of them: this process speaks first.
     """
@@ -78,6 +80,7 @@ class Table:
     begin: Callable[[str, float, str], None]
     check_only: bool = False
     vouched: bool = False
+    not_done: tuple[str, ...] = ()
     limits: Mapping[str, float] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -313,6 +316,7 @@ def _row(table: Table, case: Case, judged: _Judged, timed: _Timed, place: int) -
         *timed.remarks,
         *sample_remarks(samples),
         f"whose kernels ran was not checked: {blind[0]}" if blind else "",
+        *table.not_done,
     ]
     return Measurement(
         implementation=name,

@@ -140,6 +140,7 @@ class _Crews:
             begin=self.teller.begin,
             check_only=self.job.check_only,
             vouched=self.job.vouched,
+            not_done=not_done(self.job),
             limits=self.job.limits,
             seconds=self.seconds,
         )
@@ -150,6 +151,16 @@ class _Crews:
 
     def _spent(self, name: str, start: float) -> None:
         self.seconds[name] = self.seconds.get(name, 0.0) + perf_counter() - start
+
+
+def not_done(job: Job) -> tuple[str, ...]:
+    """What a job asks for that is not had of several ranks."""
+    said = []
+    if job.timer not in ("", "events"):
+        said.append(f"timed by events and not by {job.timer}: a span of a collective holds a wait for the other ranks")
+    if job.energy and job.device == "cuda":
+        said.append("energy: not measured over several ranks")
+    return tuple(said)
 
 
 def budget(job: Job) -> Budget:
