@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+SPREAD = ("all_gather", "all_reduce", "reduce_scatter", "sharded_relu", "tensor_parallel_mlp")
+
 SPEC = '''"""The sum over ranks. Bound by the link."""
 
 from groundspeed.operator import Operator, Tolerance, Traffic, case, data

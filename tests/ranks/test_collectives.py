@@ -10,7 +10,7 @@ from groundspeed.measure.supervisor import Outcome, supervise
 from groundspeed.operator import Case
 from tests.core.scratch import sweep
 from tests.impls.judge import TREE
-from tests.ranks.test_view import SPREAD
+from tests.ranks.scratch import SPREAD
 
 pytestmark = pytest.mark.slow
 

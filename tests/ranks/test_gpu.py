@@ -14,8 +14,7 @@ from groundspeed.measure.supervisor import Outcome, supervise
 from groundspeed.operator import Case
 from tests.core.scratch import make_tree
 from tests.impls.judge import TREE
-from tests.ranks.scratch import EAGER, SPEC, calls
-from tests.ranks.test_view import SPREAD
+from tests.ranks.scratch import EAGER, SPEC, SPREAD, calls
 
 pytestmark = [
     pytest.mark.gpu,

@@ -14,8 +14,7 @@ from groundspeed.errors import UserError
 from groundspeed.measure.ranks.view import joined, own, parted, too_wide, view_of
 from groundspeed.operator import Case
 from tests.impls.judge import TREE, accepted
-
-SPREAD = ("all_gather", "all_reduce", "reduce_scatter", "sharded_relu", "tensor_parallel_mlp")
+from tests.ranks.scratch import SPREAD
 
 
 def held(spec, case, rank, seed=0):

@@ -39,9 +39,13 @@ def work(job: Job, tree: Tree, spec: Operator, channel: Channel, seconds: dict[s
     able.sort(key=lambda number: (-spec.world_size(cases[number]), number))
     told = _Told(job, tree, spec, channel)
     with _Crews(job, spec, channel, seconds) as crews:
-        crews.at(spec.world_size(cases[able[0]]) if able else 1)
+        crews.at_most([spec.world_size(cases[number]) for number in able])
         for number in able:
-            found = _Attempt(crews, number, cases[number], told.part(cases[number])).found()
+            part = told.part(cases[number])
+            try:
+                found = _Attempt(crews, number, cases[number], part).found()
+            except UserError as error:
+                found = {name: Fault("error", str(error)) for name in part}
             told.tell(number, found)
     for number in range(len(cases)):
         reason = too_wide(spec, cases[number], job.device, gpus)
@@ -75,6 +79,8 @@ class _Crews:
     def __init__(self, job: Job, spec: Operator, channel: Channel, seconds: dict[str, float]) -> None:
         self.job, self.spec, self.seconds = job, spec, seconds
         self.faults: dict[str, Fault] = {}  # of implementations that cannot be loaded
+        self._never: dict[int, str] = {}  # world sizes that could not be had at the first try, and why
+        self._had: set[int] = set()
         self.teller = Teller(channel)
         self._channel = channel
         self._crew: Crew | None = None
@@ -92,19 +98,33 @@ class _Crews:
             self._crew.end()
         self._crew = self._table = None
 
+    def at_most(self, worlds: Sequence[int]) -> None:
+        """Begin with the largest of these world sizes that can be had, or with one rank. Raises UserError for none."""
+        for world in (*dict.fromkeys(worlds), 1):
+            try:
+                self.at(world)
+                return
+            except UserError:
+                if world == 1:
+                    raise
+
     def at(self, world: int) -> Table:
         """A table with a crew of so many ranks. Raises UserError where they cannot be started."""
         if self._table is not None and self._table.crew.world == world:
             return self._table
+        if world in self._never:
+            raise UserError(self._never[world])
         self.end()
         try:
-            self._crew = self._opened(world)
+            table = self._tabled(self._opened(world))
         except RankLost as lost:
             self.end()
-            raise UserError(
-                f"{self.job.operator}: {world} ranks could not be started: {lost.fault(world).reason}"
-            ) from lost
-        return self._tabled(self._crew)
+            why = f"{self.job.operator}: {world} ranks could not be started: {lost.fault(world).reason}"
+            if world not in self._had:
+                self._never[world] = why
+            raise UserError(why) from lost
+        self._had.add(world)
+        return table
 
     def _opened(self, world: int) -> Crew:
         crew = self._crew = Crew(self.job, world, serve)
