@@ -29,6 +29,11 @@ def pruned(tiles: list[triton.Config], arguments: dict[str, Any], **options: Any
     return fitting(tiles, arguments, **options)[-2:]
 
 
+def largest(tiles: list[triton.Config], arguments: dict[str, Any], **options: Any) -> list[triton.Config]:
+    """The largest tile that fills the GPU, where two sums or an epilogue's operands leave little choice."""
+    return fitting(tiles, arguments, **options)[-1:]
+
+
 @triton.jit
 def join(grad, z, u, grad_z, grad_u, h, rows, columns, M, N, INTERPRETED: tl.constexpr):
     """grad_z, grad_u and h of a tile of grad_h."""
@@ -44,7 +49,7 @@ def join(grad, z, u, grad_z, grad_u, h, rows, columns, M, N, INTERPRETED: tl.con
     tl.store(h + places, rounded(silu * up, element, INTERPRETED), mask=inside)
 
 
-@triton.autotune(configs=double_configs, key=["M", "N", "K"], prune_configs_by={"early_config_prune": pruned})
+@triton.autotune(configs=double_configs, key=["M", "N", "K"], prune_configs_by={"early_config_prune": largest})
 @triton.heuristics(HEURISTICS)
 @triton.jit
 def swiglu_backward_hidden(
@@ -64,7 +69,7 @@ def swiglu_backward_hidden(
     join(right, z, u, grad_z, grad_u, h, rows, half + BLOCK_N // 2, M, N, INTERPRETED)
 
 
-@triton.autotune(configs=double_configs, key=["M", "N", "K"], prune_configs_by={"early_config_prune": pruned})
+@triton.autotune(configs=double_configs, key=["M", "N", "K"], prune_configs_by={"early_config_prune": largest})
 @triton.heuristics(HEURISTICS)
 @triton.jit
 def swiglu_backward_gates(
