@@ -27,15 +27,15 @@ def run_on_fleet(arguments: argparse.Namespace) -> int:
     if arguments.wait < 0:
         raise UserError(f"--wait {arguments.wait:g}: expected minutes, 0 for none")
     plan = planned(arguments)
-    with connected(arguments.fleet) as where:
+    with connected(arguments.fleet) as connection:
         opened = _opened(arguments, plan)
         again = run_ending.again(opened, arguments, plan.chosen)
         opened = replace(opened, go_on=f"to go on, type: {again}")
         sweeping.check_first_calls(opened, plan.operators)
-        print(f"groundspeed: run {opened.run_id} on {where}; after a break, type: {again}", file=sys.stderr)
+        print(f"groundspeed: run {opened.run_id} on {connection.where}; after a break, type: {again}", file=sys.stderr)
         with only_driver(plan.results / opened.run_id):
             done = _measured(opened, arguments, plan, again)
-    return _reported(opened, done, arguments)
+    return connection.leave(_reported(opened, done, arguments))
 
 
 def _opened(arguments: argparse.Namespace, plan: Planned) -> Run:

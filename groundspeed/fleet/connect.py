@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import logging
 import os
@@ -10,7 +11,9 @@ import shlex
 import socket
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import groundspeed
@@ -19,23 +22,53 @@ from groundspeed.errors import UserError
 AUTO = "auto"
 _CLIENT_PORT = 10001  # of ray://, unless another is named
 _ANSWER_SECONDS = 10.0
+_SHUTDOWN_SECONDS = 15.0
+_HEAD_PATIENCE = "RAY_gcs_rpc_server_reconnect_timeout_s"
 _STORE = 100 * 2**20  # bytes of Ray's object store on a cluster of this machine alone: records are small
 
 
+@dataclass
+class Connection:
+    """A cluster that this process is connected to. ``stuck`` once it would not let go: its head is gone."""
+
+    where: str
+    stuck: bool = False
+
+    def leave(self, status: int) -> int:
+        """The exit status, returned; or the end of this process with it, where Ray would keep that from ending."""
+        if self.stuck:
+            _end(status)
+        return status
+
+
 @contextlib.contextmanager
-def connected(address: str) -> Iterator[str]:
-    """Connected to a cluster until the end; yields its address in words.
+def connected(address: str) -> Iterator[Connection]:
+    """Connected to a cluster until the end.
 
     The package is shipped to every node as it is here. Raises UserError when Ray is not installed, and when there is
     no cluster at an address.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # Else Ray ends this process when the head is gone, with status 1, which of a gate means "regressed".
+    os.environ.update({_HEAD_PATIENCE: "600"})
     ray = _ray()
-    where = _connect(ray, address)
+    connection = Connection(_connect(ray, address))
     try:
-        yield where
+        yield connection
     finally:
-        ray.shutdown()
+        ending = Thread(target=ray.shutdown, daemon=True)
+        ending.start()
+        ending.join(_SHUTDOWN_SECONDS)
+        if ending.is_alive():
+            connection.stuck = True
+            atexit.register(_end, 2)  # of an error: whoever knows better calls ``leave``
+
+
+def _end(status: int) -> None:
+    """End this process without Ray's own clearing up, which waits for a head that is gone."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def _ray() -> Any:

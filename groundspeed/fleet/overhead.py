@@ -106,7 +106,7 @@ def table(fleet: list[FleetCost], shards: ShardCost) -> str:
         cells += [f"{one.efficiency:.1%}".replace("%", " %"), f"{one.opening:.1f} s", f"{one.whole:.1f} s"]
         lines.append(f"| {' | '.join(cells)} |")
     sharding = (
-        f"Cutting a run of {shards.operators} operators took {shards.cutting * 1e3:.1f} ms a shard, and merging its "
+        f"Cutting a run of {shards.operators} operators took {shards.cutting * 1e6:.0f} µs a shard, and merging its "
         f"shards ({shards.megabytes:.1f} MB of records) {shards.merging:.2f} s."
     )
     return "\n".join([*lines, "", sharding])

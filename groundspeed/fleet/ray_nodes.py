@@ -56,10 +56,10 @@ class NodeWatch:
                 raise HeadLost(f"the cluster's head has not answered for {silent:.0f} s")
             return dict(self._nodes)
 
-    def ask_anew(self) -> None:
-        """Wait a moment for an answer younger than this call: a node that is gone takes its stations along."""
+    def answers(self) -> bool:
+        """Whether the head answers within a moment. What is known of nodes is younger than this call then."""
         self._news.clear()
-        self._news.wait(2 * _NODES_EVERY)
+        return self._news.wait(2 * _NODES_EVERY)
 
     def is_alive(self, node: str) -> bool:
         with self._lock:

@@ -16,6 +16,7 @@ import ray
 from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from groundspeed.fleet.driver import HeadLost
 from groundspeed.fleet.ray_nodes import Node, NodeWatch
 from groundspeed.fleet.station import Make, Station
 from groundspeed.fleet.work import Finished, Happening, Look, Lost, Opened, Piece
@@ -82,6 +83,12 @@ class RayStations:
 
     def poll(self, seconds: float) -> list[Happening]:
         """Raises HeadLost when the cluster has been silent for too long."""
+        try:
+            return self._poll(seconds)
+        except ConnectionError as error:  # of ray://
+            raise HeadLost(f"the connection to the cluster is gone: {_first_line(error)}") from error
+
+    def _poll(self, seconds: float) -> list[Happening]:
         nodes = self._watch.nodes()
         happened = self._drop_left(nodes)
         self._ask_for(nodes)
@@ -130,10 +137,12 @@ class RayStations:
         return sum(not seat.opened and not seat.retired for seat in self._seats.values())
 
     def close(self) -> None:
+        answers = self._watch.answers()
         self._watch.stop()
+        if not answers:
+            return  # nobody would hear of it; the stations end with their nodes, and those without a head
         for seat in self._seats.values():
-            if seat.actor is not None:
-                ray.kill(seat.actor)
+            ray.kill(seat.actor)
         self._seats.clear()
 
     def _ask_for(self, nodes: Mapping[str, Node]) -> None:
@@ -154,7 +163,8 @@ class RayStations:
         for kind in room.keys() | mine.keys():
             names = mine.get(kind, [])
             wanted = min(room[kind] - held[kind], self._most)
-            if not self._closed_to_new and self._failures[kind] < _MOST_FAILURES:
+            short = wanted > len(names) and not self._closed_to_new and self._failures[kind] < _MOST_FAILURES
+            if short and self._watch.answers():  # an actor that is made while the head is gone is waited for for ever
                 for _ in range(wanted - len(names)):
                     self._open(kind, nodes, shut)
             for name in [name for name in names if not self._seats[name].opened][: max(0, len(names) - wanted)]:
@@ -194,7 +204,7 @@ class RayStations:
             except RayError as error:
                 errors[name] = error
         if errors:
-            self._watch.ask_anew()
+            self._watch.answers()
             happened += [self._lose(name, error) for name, error in errors.items()]
         return happened
 

@@ -116,10 +116,10 @@ def main(words: list[str] | None = None) -> int:
     work = Sleeping(arguments.results, arguments.run, seconds, arguments.loses)
     ledger = Ledger(arguments.results, arguments.run, "run", "", "")
     try:
-        with connected(arguments.fleet) as where:
+        with connected(arguments.fleet) as connection:
             from groundspeed.fleet.ray_stations import RayStations
 
-            print(f"on {where}", file=sys.stderr)
+            print(f"on {connection.where}", file=sys.stderr)
             stations = RayStations(SleepingBench, MACHINE, arguments.device, arguments.operators, {})
             try:
                 began = monotonic()
@@ -134,7 +134,7 @@ def main(words: list[str] | None = None) -> int:
         print(f"moved {move.name} from {move.source} to {move.to or 'nowhere'}: {move.why}", file=sys.stderr)
     for problem in done.problems.values():
         print(f"groundspeed: {problem}", file=sys.stderr)
-    return 2 if done.problems else 0
+    return connection.leave(2 if done.problems else 0)
 
 
 if __name__ == "__main__":

@@ -93,14 +93,15 @@ def _run_on_fleet(args: argparse.Namespace) -> int:
 
     with contextlib.ExitStack() as held:
         try:
-            where = held.enter_context(on_fleet(args))
+            where, connection = held.enter_context(on_fleet(args))
         except UserError:
             raise
         except Exception:  # nor may a fault of the fleet's read as a regression
             traceback.print_exc()
             print("groundspeed: the fleet could not be used", file=sys.stderr)
             return COULD_NOT_MEASURE
-        return run_with(args, _no_engine, where)
+        status = run_with(args, _no_engine, where)
+    return connection.leave(status)
 
 
 def run_with(args: argparse.Namespace, find_engine: Callable[[], MeasurePairs], where: Where | None = None) -> int:

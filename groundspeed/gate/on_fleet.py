@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from groundspeed import git
-from groundspeed.fleet.connect import connected
+from groundspeed.fleet.connect import Connection, connected
 from groundspeed.fleet.gating import GateFleet
 from groundspeed.fleet.ledger import Ledger
 from groundspeed.fleet.options import pull_request
@@ -21,10 +21,10 @@ from groundspeed.project import find_project
 
 
 @contextmanager
-def on_fleet(args: argparse.Namespace) -> Iterator[Where]:
+def on_fleet(args: argparse.Namespace) -> Iterator[tuple[Where, Connection]]:
     """Connected to the fleet until the end. Raises UserError for a fleet that is not there or cannot judge."""
     project = find_project(args.project)
-    with connected(args.fleet) as where:
+    with connected(args.fleet) as connection:
         from groundspeed.fleet.ray_nodes import cluster_device, machines
 
         device = args.device or cluster_device()
@@ -34,7 +34,7 @@ def on_fleet(args: argparse.Namespace) -> Iterator[Where]:
         without |= there.others(machine)
         commit = git.head(project.root).hash
         name = f"gate-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{commit[:8] or 'nocommit'}-{secrets.token_hex(2)}"
-        print(f"groundspeed: {name} on {machine} of {where}", file=sys.stderr)
+        print(f"groundspeed: {name} on {machine} of {connection.where}", file=sys.stderr)
         ledger = Ledger(project.results, name, "gate", commit, pull_request(args.pull_request))
         fleet = GateFleet(machine, device, without, 0.0, ledger, view(sys.stderr), passed_on())
-        yield Where(device, machine, fleet)
+        yield Where(device, machine, fleet), connection
