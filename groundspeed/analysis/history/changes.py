@@ -83,8 +83,11 @@ def _quiet(series: Values, known: Sequence[Change], smallest: float) -> bool:
     level = series[start:]
     if len(level) < RECENT or any(change.provisional for change in known):
         return False
-    middles = np.median(np.lib.stride_tricks.sliding_window_view(level[-RECENT:], SHORTEST), axis=1)
-    return bool((np.abs(np.log(middles / np.median(level))) < math.log1p(smallest)).all())
+    recent = level[-RECENT:]
+    windows = np.stack([recent[i : len(recent) - SHORTEST + 1 + i] for i in range(SHORTEST)])
+    windows.sort(axis=0)
+    middles, usual = windows[SHORTEST // 2], np.partition(level, len(level) // 2)[len(level) // 2]
+    return bool((np.abs(np.log(middles / usual)) < math.log1p(smallest)).all())
 
 
 def _shifted(change: Change, start: int) -> Change:
