@@ -45,6 +45,11 @@ class Ground:
     def machine(self) -> str:
         return machine_without_gpu(cpu_model()) if self.place.gpu is None else machine_of([self.place.gpu])
 
+    @property
+    def label(self) -> str:
+        """Host and GPU, or host and node, for people."""
+        return self.place.label or f"{socket.gethostname()} {self.seat.partition('/')[0]}"
+
     def about(self, problem: str = "") -> About:
         """With versions: of torch as it is installed, or on a GPU as it says itself once it has used it."""
         host = socket.gethostname()
@@ -55,7 +60,7 @@ class Ground:
                 host=host,
                 machine=self.machine,
                 place=hashed(host),
-                label=self.place.label or f"{host} {self.seat.partition('/')[0]}",
+                label=self.label,
                 torch=installed("torch"),
                 python=_python(),
                 problem=problem or missing,
@@ -66,7 +71,7 @@ class Ground:
             host=host,
             machine=self.machine,
             place=hashed(gpu.uuid),
-            label=self.place.label,
+            label=self.label,
             device_name=gpu.name,
             driver=driver.driver() if driver else "",
             torch=version or installed("torch"),

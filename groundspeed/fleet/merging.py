@@ -43,7 +43,11 @@ class Shard:
         return self.folder.parent.parent.name
 
     def file(self, operator: str) -> Path:
-        return record_path(self.folder.parent.parent.parent, self.machine, self.run_id, operator)
+        """An operator that is spread over GPUs is filed under the machine that has them all, in the same run."""
+        results = self.folder.parent.parent.parent
+        own = record_path(results, self.machine, self.run_id, operator)
+        others = sorted(results.glob(f"*/records/{self.run_id}/{own.name}"))
+        return own if own.exists() or not others else others[0]
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,7 @@ def merge(shards: Sequence[Shard], into: Path, partial: bool = False) -> Merged:
         raise UserError(f"{'; '.join(missing)}; to merge what there is all the same, add --partial")
     remarks = _remarks(shards, records)
     renamed = [_of_run(record, first.run_id) for record in records]
-    paths = [record_path(into, first.machine, first.run_id, record.header.operator) for record in renamed]
+    paths = [record_path(into, one.header.machine, first.run_id, one.header.operator) for one in renamed]
     new = [pair for pair in zip(paths, renamed, strict=True) if not _is_there(*pair)]
     folder = record_path(into, first.machine, first.run_id, "x").parent
     selection = msgspec.json.encode({**first.selection, "shard": None}) + b"\n"
@@ -192,7 +196,7 @@ def _record(shard: Shard, operator: str) -> Record:
         raise UserError(f"{_label(shard)}: {error}") from error
     header = record.header
     said = header.operator, header.machine, header.run_id, header.commit
-    expected = operator, shard.machine, shard.run_id, shard.cut.commit
+    expected = operator, path.parent.parent.parent.name, shard.run_id, shard.cut.commit
     if said != expected:
         raise UserError(f"{path}: says it is of {' '.join(said)}, expected {' '.join(expected)}")
     return record

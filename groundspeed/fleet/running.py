@@ -131,4 +131,5 @@ def only_driver(folder: Path) -> Iterator[None]:
 
 
 def _sweep(run: Run, operator: str) -> Sweep:
-    return Sweep(operator, run.run_id, run.selection, run.commit, run.seed, run.first_call, run.matrix)
+    names = tuple(one.name for one in run.tree.implementations(operator))
+    return Sweep(operator, names, run.run_id, run.selection, run.commit, run.seed, run.first_call, run.matrix)

@@ -13,6 +13,7 @@ from groundspeed.fleet.ground import Ground
 from groundspeed.fleet.shipping import unpack
 from groundspeed.fleet.work import About, Tell, Unfit
 from groundspeed.git import Commit
+from groundspeed.guests import tree_with_guests
 from groundspeed.measure.claim import GpuBusy, Patience
 from groundspeed.measure.first_call_subset import Wanted
 from groundspeed.measure.lane import Lane, open_lane
@@ -20,7 +21,6 @@ from groundspeed.measure.supervisor import Progress
 from groundspeed.records import read_record
 from groundspeed.selection import Selection
 from groundspeed.session import Run
-from groundspeed.tree import Tree
 
 _BEFORE_CASES = ("start", "load", "ceilings")
 _SUSPECT = ("crash", "timeout")  # failures that a GPU which is gone has too
@@ -38,9 +38,10 @@ class Supplies:
 
 @dataclass(frozen=True)
 class Sweep:
-    """One operator to sweep, in the run that it belongs to."""
+    """One operator to sweep, in the run that it belongs to. ``implementations`` is all that the driver has of it."""
 
     operator: str
+    implementations: tuple[str, ...]
     run_id: str
     selection: Selection
     commit: Commit
@@ -58,7 +59,7 @@ class SweepBench:
         self._ground = Ground.of(supplies.device, seat)
         self._held = ExitStack()
         self._folder = Path(self._held.enter_context(tempfile.TemporaryDirectory(prefix="groundspeed-station-")))
-        self._tree = Tree(unpack(supplies.impls, self._folder / "impls"))
+        self._tree = tree_with_guests(unpack(supplies.impls, self._folder / "impls"))
         self._lane: Lane | None = None
 
     def about(self) -> About:
@@ -73,6 +74,7 @@ class SweepBench:
         """The record file of one operator. Raises UserError, and Unfit where the GPU is lost."""
         assert isinstance(order, Sweep)
         run = self._run(order)
+        self._check_inventory(order)
         try:
             path = session.measure_operator(run, order.operator, lambda event: tell(*_told(event)), self._open())
         except GpuBusy as busy:
@@ -93,6 +95,15 @@ class SweepBench:
             self._lane = self._held.enter_context(lane)
             self._lane.workers.warm_up()
         return self._lane
+
+    def _check_inventory(self, order: Sweep) -> None:
+        """What packages bring is installed on each host, and must be the same on all."""
+        mine = {one.name for one in self._tree.implementations(order.operator)}
+        apart = sorted(mine ^ set(order.implementations))
+        if apart:
+            has = "has no" if apart[0] not in mine else "alone has"
+            what = f"{order.operator}: {self._ground.label} {has} {', '.join(apart)}"
+            raise UserError(f"{what}; install the same packages there as here")
 
     def _check_fit(self, cause: Exception | None) -> None:
         why = self._ground.why_unfit()

@@ -148,3 +148,16 @@ def test_a_folder_without_a_shard_is_refused(tmp_path):
         find_shards(tmp_path / "none")
     with pytest.raises(UserError, match="holds no shard; type: groundspeed run --shard 1/2"):
         find_shards(tmp_path)
+
+
+def test_an_operator_that_is_spread_over_gpus_stays_under_the_machine_that_has_them(tmp_path):
+    paths = [shard(tmp_path, 1), shard(tmp_path, 2, lacks=("copy",))]
+    run_id = "20260102T000000Z-01234567-0002"
+    store(
+        paths[1],
+        record(ok("torch_eager", 5.0), operator="copy", machine="nvidia-test-x4", run_id=run_id, commit=COMMIT),
+    )
+    done = merged(paths, tmp_path / "all")
+    found = {path.name.partition(".")[0]: path for path in find_records(tmp_path / "all")}
+    assert found["copy"].parent.parent.parent.name == "nvidia-test-x4" and len(found) == 4 == done.added
+    assert {path.parent.name for path in found.values()} == {done.folder.name}

@@ -231,3 +231,17 @@ def test_a_second_driver_is_kept_off_a_run(tmp_path, monkeypatch):
 )
 def test_a_pull_request_is_named_or_known_from_ci(typed, environment, found):
     assert pull_request(typed, environment) == found
+
+
+def test_a_host_that_lacks_an_implementation_is_named_and_leaves_no_record(tmp_path):
+    from groundspeed.fleet.sweeps import Supplies, Sweep, SweepBench
+    from groundspeed.git import NO_COMMIT
+    from groundspeed.measure.claim import Patience
+    from groundspeed.selection import Selection
+    from tests.cli import toy_project
+
+    root = toy_project.make(tmp_path / "p", double={})
+    bench = SweepBench(Supplies(pack(root / "impls"), "cpu", Patience(), False), "node1/0")
+    order = Sweep("double", ("torch_eager", "guest_row"), "r", Selection(), NO_COMMIT, 0, (), "")
+    with pytest.raises(UserError, match=r"double: \S+ node1 has no guest_row; install the same packages there as here"):
+        bench.work(order, lambda said, share: None)
