@@ -13,7 +13,7 @@ _TYPES = {"float32": "NCCL_FLOAT32", "float16": "NCCL_FLOAT16"}
 
 def unsupported(dtype, **shape):
     """Why CuPy's NCCL cannot take a dtype, or None."""
-    if not nccl.available:
+    if not hasattr(nccl, "NcclCommunicator"):
         return "this CuPy finds no NCCL"
     return _unsupported(dtype, **shape)
 
