@@ -4,8 +4,8 @@
 // for grad_k and grad_v, and again for grad_q (flash_backward_mma.cuh); inputs cross DRAM once or twice, and what
 // passes by is read from L2 once for each block of 64 or 128 rows. A warp has 32 rows, so that a fragment from shared
 // memory serves two products, but 16 for grad_k and grad_v at D = 128, whose two sums leave registers for no more:
-// there shared memory is the bound, at half of mma.sync's rate. Predicted: 65 % of the speed of PyTorch's flash kernel
-// at D = 64, which does a quarter less, 50 % at D = 128. Float32 goes through the CUDA cores in kernels of their own,
+// there shared memory is the bound, at half of mma.sync's rate. Predicted: 65 % of the speed of PyTorch's flash kernel,
+// which does 10·D, at D = 64, and 50 % at D = 128. Float32 goes through the CUDA cores in kernels of their own,
 // any head dimension up to 128.
 #include "../_cuda/flash_backward_fma.cuh"
 #include "../_cuda/flash_backward_mma.cuh"
