@@ -2,9 +2,9 @@
 
 Compute-bound: 14·D FLOPs for a pair that a query sees (impls/_triton/attention_backward.py), 10·D of which count, and
 as much for half of the masked tiles on the diagonal; inputs and gradients cross DRAM once or twice. Hopper's
-multiprocessor makes 16 exponentials and 4096 FLOPs of products a clock: the two exponentials of a pair take a sixth of
-the time of its products at D = 128. Predicted: 40 % of the matmul rate by the FLOPs that count at D = 128, level with
-PyTorch's flash kernel, which does a quarter less but by mma.sync; less at D = 64. Float32 is multiplied in three TF32
+multiprocessor makes 16 exponentials and 4096 FLOPs of products a clock: the two exponentials of a pair take two
+sevenths of the time of its products at D = 128. Predicted: 40 % of the matmul rate by the FLOPs that count at D = 128, level with
+PyTorch's flash kernel, which does 10·D but by mma.sync; less at D = 64. Float32 is multiplied in three TF32
 products.
 """
 
