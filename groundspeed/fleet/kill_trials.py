@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,7 +70,7 @@ class Trial:
     faults: tuple[str, ...]
 
 
-def run_trials(trials: int, seed: int, say: object = print) -> list[Trial]:
+def run_trials(trials: int, seed: int, say: Callable[[str], object], nodes: int = NODES) -> list[Trial]:
     """All of them, one after another; a cluster serves until something of it was killed."""
     random_ = random.Random(seed)
     cluster: LocalCluster | None = None
@@ -81,12 +82,11 @@ def run_trials(trials: int, seed: int, say: object = print) -> list[Trial]:
                 order = random_.sample(sorted(KINDS), len(KINDS))
             kind = order[number % len(KINDS)]
             moment = Moment(random_.random() < 0.25, random_.uniform(0.0, 3.0))
-            cluster = cluster or LocalCluster(NODES)
+            cluster = cluster or LocalCluster(nodes)
             with tempfile.TemporaryDirectory(prefix="groundspeed-trial-") as folder:
                 trial, cluster = _trial(number, kind, moment, random_, Path(folder), cluster)
             found.append(trial)
-            if callable(say):
-                say(describe(trial))
+            say(describe(trial))
     finally:
         if cluster is not None:
             cluster.close()
@@ -131,8 +131,9 @@ def _trial(
     starts, damaged = 1, victim is not None and kind not in ("driver", "station")
     while _end(driver) != 0 and starts < _MOST_STARTS:
         if damaged:
+            nodes = len(cluster.nodes)
             cluster.close()
-            cluster, damaged = LocalCluster(NODES), False
+            cluster, damaged = LocalCluster(nodes), False
         driver = _start(cluster, folder)
         starts += 1
     lines = read_ledgers(folder)

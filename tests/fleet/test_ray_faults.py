@@ -39,17 +39,17 @@ def test_three_workers_come_close_to_the_best_that_there_is(cluster):
 
 
 def test_a_station_that_dies_is_replaced_and_its_work_is_done_elsewhere(synthetic, tmp_path):
-    run = synthetic("dies", "--operators", "6", "--seconds", "1.5")
+    run = synthetic("dies", "--operators", "5", "--seconds", "1.2")
     run.wait_for("op_002: begun")
     time.sleep(0.5)
     os.kill(stations()[0], signal.SIGKILL)
     assert run.end() == 0, run.said
-    assert kept(tmp_path, "dies") == names(6)
+    assert kept(tmp_path, "dies") == names(5)
     (move,) = re.findall(r"^moved (op_\d+) from (.+) to (.+): its process died$", run.said, re.MULTILINE)
     assert move[1] != move[2]
     (died,) = (line for line in lines(tmp_path, "dies") if line.outcome == "died")
     assert died.operator == move[0] and 0.3 <= died.seconds <= 3.0
-    assert sorted(line.operator for line in lines(tmp_path, "dies") if line.outcome == "kept") == names(6)
+    assert sorted(line.operator for line in lines(tmp_path, "dies") if line.outcome == "kept") == names(5)
 
 
 def test_a_node_that_leaves_takes_nothing_along_and_one_that_joins_helps(cluster, synthetic, tmp_path):
@@ -82,17 +82,17 @@ def test_a_gpu_that_falls_off_is_not_used_again(synthetic, tmp_path):
 
 
 def test_a_driver_that_is_killed_goes_on_where_it_ended(synthetic, tmp_path):
-    first = synthetic("killed", "--operators", "9", "--seconds", "0.8")
+    first = synthetic("killed", "--operators", "7", "--seconds", "0.7")
     first.wait_for("op_004: begun")
     first.process.kill()
     first.process.wait()
     before = {path: path.stat().st_mtime_ns for path in find_records(tmp_path / "results")}
     assert before
-    second = synthetic("killed", "--operators", "9", "--seconds", "0.8")
+    second = synthetic("killed", "--operators", "7", "--seconds", "0.7")
     assert second.end() == 0, second.said
-    assert kept(tmp_path, "killed") == names(9)
+    assert kept(tmp_path, "killed") == names(7)
     begun = re.findall(r"^(op_\d+): begun", second.said, re.MULTILINE)
-    assert sorted([*begun, *(path.name.partition(".")[0] for path in before)]) == names(9), "none of them twice"
+    assert sorted([*begun, *(path.name.partition(".")[0] for path in before)]) == names(7), "none of them twice"
     assert all(path.stat().st_mtime_ns == when for path, when in before.items())
 
 

@@ -65,8 +65,6 @@ def test_three_shards_merged_are_the_run_uncut(project, tmp_path):
     assert list(map(without_times, one)) == list(map(without_times, other))
     assert (one[0].parent / SELECTION_FILE).read_bytes() == (other[0].parent / SELECTION_FILE).read_bytes()
     assert len({path.parent.name for path in other}) == 1
-    table = groundspeed("table", "--results", str(tmp_path / "all"), cwd=project)
-    assert table.returncode == 0 and all(operator in table.stdout for operator in OPERATORS)
 
     missing = groundspeed("merge", *shards[:2], "--into", str(tmp_path / "some"), cwd=project)
     assert missing.returncode == 2 and missing.stderr.splitlines() == [
