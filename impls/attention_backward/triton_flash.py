@@ -3,8 +3,8 @@
 Compute-bound: 14·D FLOPs for a pair that a query sees (impls/_triton/attention_backward.py), 10·D of which count, and
 as much for half of the masked tiles on the diagonal; inputs and gradients cross DRAM once or twice. Hopper's
 multiprocessor makes 16 exponentials and 4096 FLOPs of products a clock: the two exponentials of a pair take two
-sevenths of the time of its products at D = 128. Predicted: 40 % of the matmul rate by the FLOPs that count at D = 128, level with
-PyTorch's flash kernel, which does 10·D but by mma.sync; less at D = 64. Float32 is multiplied in three TF32
+sevenths of the time of its products at D = 128. Predicted: 40 % of the matmul rate by the FLOPs that count at D = 128,
+level with PyTorch's flash kernel, which does 10·D but by mma.sync; less at D = 64. Float32 is multiplied in three TF32
 products.
 """
 
