@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,16 +22,21 @@ QUICK = {
 
 
 class LocalCluster:
-    """A head without room for stations, and nodes with room for one each. Raises ModuleNotFoundError without Ray."""
+    """A head without room for stations, and nodes with room for one each. Raises ModuleNotFoundError without Ray.
 
-    def __init__(self, nodes: int) -> None:
+    With ``client`` it listens at a ray:// address too.
+    """
+
+    def __init__(self, nodes: int, client: bool = False) -> None:
         os.environ.update(QUICK)
         from ray.cluster_utils import Cluster
 
-        self._cluster: Any = Cluster(
-            initialize_head=True,
-            head_node_args={"num_cpus": 0, "object_store_memory": STORE, "include_dashboard": False},
-        )
+        head: dict[str, Any] = {"num_cpus": 0, "object_store_memory": STORE, "include_dashboard": False}
+        self.client = ""
+        if client:
+            head["ray_client_server_port"] = port = _free_port()
+            self.client = f"ray://127.0.0.1:{port}"
+        self._cluster: Any = Cluster(initialize_head=True, head_node_args=head)
         self.nodes: list[Any] = []
         for _ in range(nodes):
             self.add()
@@ -56,13 +62,19 @@ class LocalCluster:
 
 
 @contextlib.contextmanager
-def local_cluster(nodes: int) -> Iterator[LocalCluster]:
+def local_cluster(nodes: int, client: bool = False) -> Iterator[LocalCluster]:
     """One that ends with the block."""
-    cluster = LocalCluster(nodes)
+    cluster = LocalCluster(nodes, client)
     try:
         yield cluster
     finally:
         cluster.close()
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
 
 
 def descendants(ancestor: int) -> dict[int, str]:

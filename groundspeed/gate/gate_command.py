@@ -180,6 +180,8 @@ def write_outputs(args: argparse.Namespace, report: Report) -> None:
 
 
 def _here(args: argparse.Namespace) -> Where:
+    if args.fleet and not args.list:
+        raise UserError("--fleet is for groundspeed gate itself: soaks and trials measure on this machine")
     device = args.device or chosen_device()
     return Where(device, machine_name(device))
 

@@ -72,7 +72,7 @@ def cluster():
 
     before = {name: os.environ.get(name) for name in QUICK}
     try:
-        with local_cluster(3) as found:
+        with local_cluster(3, client=True) as found:
             yield found
     finally:
         for name, value in before.items():
@@ -86,9 +86,9 @@ def cluster():
 def synthetic(cluster, driver, tmp_path):
     """Start a synthetic run on the cluster: (run id, further words) → driver."""
 
-    def start(run, *words, results=None):
-        where = ["--fleet", cluster.address, "--results", str(results or tmp_path / "results"), "--run", run]
-        return driver("-m", "groundspeed.fleet.synthetic", *where, *words)
+    def start(run, *words, fleet=cluster.address, **environment):
+        where = ["--fleet", fleet, "--results", str(tmp_path / "results"), "--run", run]
+        return driver("-m", "groundspeed.fleet.synthetic", *where, *words, **environment)
 
     return start
 

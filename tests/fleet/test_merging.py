@@ -8,6 +8,7 @@ import pytest
 from groundspeed.errors import UserError
 from groundspeed.fleet.cut import cut
 from groundspeed.fleet.merging import find_shards, merge
+from groundspeed.fleet.overhead import ROOT, newest_records, shard_cost
 from groundspeed.records import SELECTION_FILE, find_records, read_record, record_path
 from tests.cli.records_for_tests import ENVIRONMENT, ok, record, store
 
@@ -161,3 +162,12 @@ def test_an_operator_that_is_spread_over_gpus_stays_under_the_machine_that_has_t
     found = {path.name.partition(".")[0]: path for path in find_records(tmp_path / "all")}
     assert found["copy"].parent.parent.parent.name == "nvidia-test-x4" and len(found) == 4 == done.added
     assert {path.parent.name for path in found.values()} == {done.folder.name}
+
+
+def test_cutting_and_merging_a_whole_run_takes_less_than_two_seconds():
+    """The figures are in docs/fleet.md: python -m groundspeed.fleet.overhead."""
+    records = newest_records(ROOT / "results")
+    if not records:
+        pytest.skip("no records are stored in this checkout")
+    cost = shard_cost(4, records)
+    assert cost.operators == len(records) and 4 * cost.cutting + cost.merging <= 2.0, cost

@@ -38,8 +38,9 @@ def test_three_workers_come_close_to_the_best_that_there_is(cluster):
     assert cost.ideal == 3.0 and cost.efficiency >= 0.9, cost
 
 
-def test_a_station_that_dies_is_replaced_and_its_work_is_done_elsewhere(synthetic, tmp_path):
-    run = synthetic("dies", "--operators", "5", "--seconds", "1.2")
+def test_a_station_that_dies_is_replaced_and_its_work_is_done_elsewhere(cluster, synthetic, tmp_path):
+    """From a ray:// address."""
+    run = synthetic("dies", "--operators", "5", "--seconds", "1.2", fleet=cluster.client)
     run.wait_for("op_002: begun")
     time.sleep(0.5)
     os.kill(stations()[0], signal.SIGKILL)
@@ -67,9 +68,11 @@ def test_a_node_that_leaves_takes_nothing_along_and_one_that_joins_helps(cluster
     assert re.search(rf"measured in .* on {re.escape(joined[-1][0])}", run.said), "it was given work"
 
 
-def test_a_gpu_that_falls_off_is_not_used_again(synthetic, tmp_path):
+def test_a_gpu_that_falls_off_is_not_used_again(cluster, synthetic, tmp_path):
+    """On the cluster that RAY_ADDRESS names, by auto."""
     fault = tmp_path / "fault"
-    run = synthetic("falls", "--operators", "6", "--seconds", "1.0", "--loses", str(fault))
+    words = ["--operators", "6", "--seconds", "1.0", "--loses", str(fault)]
+    run = synthetic("falls", *words, fleet="auto", RAY_ADDRESS=cluster.address)
     run.wait_for("op_002: begun")
     fault.touch()
     assert run.end() == 0, run.said
