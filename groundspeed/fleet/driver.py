@@ -153,7 +153,7 @@ class Driver:
         wrong = disagreements(abouts)
         if wrong:
             without = " ".join(f"--fleet-without {host}" for host in odd_hosts(abouts))
-            raise UserError(f"{'; '.join(wrong)}; nothing was measured: make them alike, or add {without}")
+            raise UserError(f"{'; '.join(wrong)}; nothing was measured: mend that, or add {without}")
         for about in abouts:
             self._welcome(about)
 

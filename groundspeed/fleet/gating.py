@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from groundspeed.fleet.account import moved
 from groundspeed.fleet.driver import FIRST, Driver, FleetLost, HeadLost, Limits
 from groundspeed.fleet.ground import Ground
 from groundspeed.fleet.ledger import Ledger, totals
+from groundspeed.fleet.scratch import scratch_folder
 from groundspeed.fleet.shipping import pack, unpack
 from groundspeed.fleet.view import FleetView
 from groundspeed.fleet.work import About, Piece, Tell, Unfit
@@ -64,12 +63,10 @@ class GateBench:
     def __init__(self, supplies: object, seat: str) -> None:
         assert isinstance(supplies, Supplies)
         self._ground = Ground.of(supplies.device, seat)
-        self._held = ExitStack()
-        self._folder = Path(self._held.enter_context(tempfile.TemporaryDirectory(prefix="groundspeed-station-")))
+        self._folder = scratch_folder()
         for name, packed in ((BASE, supplies.base), (HEAD, supplies.head)):
             unpack(packed, self._folder / name / "impls")
         self._engine = PairedEngine()
-        self._held.callback(self._engine.close)
 
     def about(self) -> About:
         return self._ground.about()

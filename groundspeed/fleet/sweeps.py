@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 
 from groundspeed import session
 from groundspeed.errors import UserError
 from groundspeed.fleet.ground import Ground
+from groundspeed.fleet.scratch import scratch_folder
 from groundspeed.fleet.shipping import unpack
 from groundspeed.fleet.work import About, Tell, Unfit
 from groundspeed.git import Commit
@@ -58,7 +57,7 @@ class SweepBench:
         self._supplies = supplies
         self._ground = Ground.of(supplies.device, seat)
         self._held = ExitStack()
-        self._folder = Path(self._held.enter_context(tempfile.TemporaryDirectory(prefix="groundspeed-station-")))
+        self._folder = scratch_folder()
         self._tree = tree_with_guests(unpack(supplies.impls, self._folder / "impls"))
         self._lane: Lane | None = None
 

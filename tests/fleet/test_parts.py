@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+import subprocess
+import sys
+import tempfile
 import threading
 
 import msgspec
@@ -15,6 +18,7 @@ from groundspeed.fleet.dispatch import Dispatch, Move
 from groundspeed.fleet.ledger import Ledger, ledger_path, read_ledgers
 from groundspeed.fleet.options import pull_request
 from groundspeed.fleet.running import only_driver
+from groundspeed.fleet.scratch import scratch_folder
 from groundspeed.fleet.shipping import pack, unpack
 from groundspeed.fleet.station import Station
 from groundspeed.fleet.store import add_once
@@ -245,3 +249,16 @@ def test_a_host_that_lacks_an_implementation_is_named_and_leaves_no_record(tmp_p
     order = Sweep("double", ("torch_eager", "guest_row"), "r", Selection(), NO_COMMIT, 0, (), "")
     with pytest.raises(UserError, match=r"double: \S+ node1 has no guest_row; install the same packages there as here"):
         bench.work(order, lambda said, share: None)
+
+
+def test_a_stations_folder_is_its_own_and_what_dead_ones_left_is_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    mine = scratch_folder()
+    (mine / "impls").mkdir()
+    dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
+    left = tmp_path / f"groundspeed-station-{dead.stdout.strip()}-abc"
+    (left / "impls").mkdir(parents=True)
+    (tmp_path / "groundspeed-station-notes").mkdir()
+    other = scratch_folder()
+    assert mine.is_dir() and other.is_dir() and mine != other and not left.exists()
+    assert (tmp_path / "groundspeed-station-notes").is_dir()
