@@ -42,6 +42,7 @@ OPERATORS = 12
 SECONDS = (0.9, 0.5, 0.7)
 _RUN = "trial"
 _MOST_STARTS = 5
+_EARLY = 10.0  # seconds for which a process that is not there yet is waited for
 _PATIENCE = 90.0  # seconds for one start of the driver
 
 
@@ -168,9 +169,14 @@ def _await(moment: Moment, log: Path) -> None:
 
 
 def _victim(kind: str, random_: random.Random) -> int | None:
-    """One of these processes, of those that this trial started itself."""
-    mine = sorted(pid for pid, line in descendants(os.getpid()).items() if KINDS[kind] in f"{line} ")
-    return random_.choice(mine) if mine else None
+    """One of these processes, of those that this trial started itself; the first that there is, if it is early."""
+    deadline = time.monotonic() + _EARLY
+    while time.monotonic() < deadline:
+        mine = sorted(pid for pid, line in descendants(os.getpid()).items() if KINDS[kind] in f"{line} ")
+        if mine:
+            return random_.choice(mine)
+        time.sleep(0.05)
+    return None
 
 
 def _end(driver: subprocess.Popen[bytes]) -> int:
