@@ -1,6 +1,6 @@
 """The columnar cache on disk: an index of what was read, and chunks of rows. Safe to delete at any time.
 
-    results/.cache/store-<version>/index
+    results/.cache/store-<version>/index, listed
     results/.cache/store-<version>/<chunk>.measurements.arrow (or, of a sealed one, <chunk>.parquet)
     results/.cache/store-<version>/<chunk>.runs.arrow, <chunk>.newest.arrow
 
@@ -17,7 +17,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import msgspec
@@ -26,10 +26,11 @@ import polars as pl
 from dashboard.store import chunks
 from dashboard.store.asv_format import Meaning
 from dashboard.store.chunks import Chunk
-from dashboard.store.files import Entry
+from dashboard.store.files import Entry, Listing
 from dashboard.store.schema import SCHEMA_VERSION
 
 INDEX = "index"  # JSON, but not by name: asv takes every *.json below results/ for a result file
+LISTED = "listed"  # of years of runs; without it their folders are listed again
 _VERSION = re.compile(r"store-(\d+)-.+")
 _SPARED_S = 3600.0  # a chunk file nobody knows is deleted when it is older
 
@@ -58,6 +59,22 @@ class Cache:
         found = chunks.load(self.folder, index.chunks)
         return index, {name: chunk.without(index.chunks[name]) for name, chunk in found.items()}
 
+    def load_listed(self) -> dict[str, Listing]:
+        """The folders of runs that were listed, as ``save_listed`` kept them."""
+        try:
+            return msgspec.json.decode((self.folder / LISTED).read_bytes(), type=dict[str, Listing])
+        except (OSError, msgspec.DecodeError):
+            return {}
+
+    def save_listed(self, listed: Mapping[str, Listing]) -> None:
+        """Keep which folders of runs were listed. Raises OSError."""
+        self._write(LISTED, msgspec.json.encode(listed))
+
+    def _write(self, name: str, payload: bytes) -> None:
+        temporary = self.folder / f".{name}.{os.getpid()}"
+        temporary.write_bytes(payload)
+        os.replace(temporary, self.folder / name)
+
     def save(self, index: Index, new: list[Chunk], replaced: Collection[str]) -> None:
         """Write new chunks in memory, then the index that names all of them; delete what it has not named for an hour.
 
@@ -67,9 +84,7 @@ class Cache:
         self.folder.mkdir(exist_ok=True)
         for chunk in new:
             chunks.save(self.folder, chunk)
-        temporary = self.folder / f".index.{os.getpid()}"
-        temporary.write_bytes(msgspec.json.encode(index))
-        os.replace(temporary, self.folder / INDEX)
+        self._write(INDEX, msgspec.json.encode(index))
         chunks.touch(self.folder, replaced)
         chunks.remove_others(self.folder, index.chunks, time.time() - _SPARED_S)
         if self._temporary is None:

@@ -37,6 +37,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     problem: str = ""
 
 
+Listing = tuple[int, int]  # of a run's folder: its mtime_ns, and how many records were in it
 Known = Mapping[str, Mapping[str, Entry]]  # by folder and name
 
 
@@ -59,12 +60,15 @@ class Scanner:
 
     A record is written once, so one that was read is not looked at again, only its name; and a folder of a run whose
     own time has not changed since it was listed is not listed. What could not be read (a file still being copied,
-    say) is looked at each time.
+    say) is looked at each time. So is a folder whose time is older than that of a file in it: not every file system
+    keeps the time of folders.
+
+    ``listed`` is what another scanner of the folder had listed.
     """
 
-    def __init__(self, results: Path) -> None:
+    def __init__(self, results: Path, listed: Mapping[str, Listing] | None = None) -> None:
         self._results = results
-        self._listed: dict[str, int] = {}  # folder of a run -> its mtime_ns when it was listed
+        self.listed: dict[str, Listing] = dict(listed or {})  # folders of runs
 
     def scan(self, known: Known) -> Scan:
         """Hidden entries are passed over and links to folders not followed: nothing outside is read.
@@ -101,15 +105,16 @@ class Scanner:
     def _is_unchanged(self, entry: os.DirEntry[str], path: str, found: Scan, held: Mapping[str, Entry]) -> bool:
         """Whether the folder of a run holds exactly the records that were read from it; if so, it is noted."""
         mtime = entry.stat(follow_symlinks=False).st_mtime_ns
-        if self._listed.get(path) != mtime:
+        if self.listed.get(path) != (mtime, len(held)):
             names = set(os.listdir(entry.path))
             others = [name for name in names - held.keys() if name != SELECTION_FILE and not name.startswith(".")]
             if others or not held.keys() <= names or any(one.problem for one in held.values()):
-                self._listed.pop(path, None)
+                self.listed.pop(path, None)
                 return False
             # Two changes within one tick of the file system's clock have one time.
-            if mtime < time.time_ns() - _SETTLED_NS:
-                self._listed[path] = mtime
+            newest = max(one.stamp.mtime_ns for one in held.values())
+            if newest - _SETTLED_NS < mtime < time.time_ns() - _SETTLED_NS:
+                self.listed[path] = mtime, len(held)
         found.unchanged.add(path)
         return True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import threading
@@ -16,6 +17,8 @@ from dashboard.store.schema import PROBLEMS
 from dashboard.store.shown import Shown, show
 from dashboard.store.snapshot import Snapshot, assemble, empty_snapshot
 
+_MANY_FOLDERS = 1_000  # listed and not kept in the cache
+
 
 class Store:
     """Holds the current snapshot of a results folder. Any thread may read it or ask for a refresh."""
@@ -28,6 +31,7 @@ class Store:
         self._known = Known()
         self._shown: dict[str, Shown] = {}
         self._scanner = Scanner(results)
+        self._listed = 0  # folders that the cache knows to be listed
 
     @property
     def snapshot(self) -> Snapshot:
@@ -50,6 +54,7 @@ class Store:
             except OSError as error:
                 return self._lost(f"cannot be listed, what was read before is shown: {error.strerror}")
             assert self._cache is not None
+            self._keep_listed(self._cache)
             after = step(self.results, self._known, found, self._cache.folder)
             if after is None and not opened and not self._snapshot.version.endswith(_LOST):
                 return False
@@ -67,7 +72,16 @@ class Store:
         os.scandir(self.results).close()  # a folder that is not there is not made
         self._cache = Cache(self.results)
         self._known, self._shown = from_cache(*self._cache.load()), {}
-        self._scanner = Scanner(self.results)
+        self._scanner = Scanner(self.results, self._cache.load_listed())
+        self._listed = len(self._scanner.listed)
+
+    def _keep_listed(self, cache: Cache) -> None:
+        """Of years of runs: which folders need not be listed at the next start, now and then."""
+        if len(self._scanner.listed) - self._listed < _MANY_FOLDERS:
+            return
+        self._listed = len(self._scanner.listed)
+        with contextlib.suppress(OSError):  # the index is written next, and its failure told
+            cache.save_listed(self._scanner.listed)
 
     def _keep(self, cache: Cache, after: Known) -> str:
         """Hold what was read, and keep it for the next start; the reason when it cannot be kept, which costs no more

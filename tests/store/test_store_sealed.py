@@ -268,3 +268,64 @@ def test_what_was_damaged_is_looked_at_each_time_and_what_was_read_is_not(tmp_pa
     os.utime(bad.parent, (1_700_000_000, 1_700_000_000))
     found = scanner.scan(store._known.files)
     assert found.unchanged == {"nvidia-h200/records/run001", "nvidia-h200/records/run002"} and not found.results
+
+
+@pytest.fixture
+def listed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every folder is kept as listed; collects the runs' folders that are listed."""
+    monkeypatch.setattr("dashboard.store.store._MANY_FOLDERS", 1)
+    found: list[str] = []
+    inner = os.listdir
+
+    def listdir(path: Any) -> Any:
+        if Path(path).parent.name == "records":
+            found.append(Path(path).name)
+        return inner(path)
+
+    monkeypatch.setattr(os, "listdir", listdir)
+    return found
+
+
+def _settle(path: Path, second: int = 0) -> None:
+    """As if it had been written long ago: the file before its folder."""
+    os.utime(path, (1_700_000_000, 1_700_000_000))
+    os.utime(path.parent, (1_700_000_000, 1_700_000_000 + second))
+
+
+@pytest.mark.usefixtures("sealing")
+def test_the_next_start_lists_only_the_folders_that_changed(tmp_path: Path, listed: list[str]) -> None:
+    for number in range(3):
+        _settle(_run(tmp_path, number), number)
+    open_store(tmp_path).refresh()  # the second look finds what the first has read unchanged, and keeps that
+    listed.clear()
+    assert open_store(tmp_path).snapshot.rows == 6 and not listed
+    _run(tmp_path, 1, "relu")
+    assert open_store(tmp_path).snapshot.rows == 8 and set(listed) == {"run001"}
+
+
+def test_a_lost_chunk_is_read_again_though_the_folder_did_not_change(
+    tmp_path: Path, listed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The operators of a run lie in several chunks; what is kept of its folder must not hide that one is gone."""
+    monkeypatch.setattr(jobs, "SEALED_ROWS", 2)
+    for operator in ("relu", "softmax"):
+        path = _run(tmp_path, 1, operator)
+    _settle(path)
+    os.utime(path.with_name("relu.jsonl.gz"), (1_700_000_000, 1_700_000_000))
+    os.utime(path.parent, (1_700_000_000, 1_700_000_000))
+    store = open_store(tmp_path)
+    store.refresh()
+    lost, _ = (each.chunk for each in store.snapshot.shown)
+    next((tmp_path / ".cache").rglob(f"{lost.name}.runs.arrow")).unlink()
+    assert open_store(tmp_path).snapshot.rows == 4
+
+
+def test_the_time_of_a_folder_that_is_older_than_its_files_is_not_believed(tmp_path: Path, listed: list[str]) -> None:
+    """Such as on a mounted bucket, whose folders have one time for ever."""
+    path = _run(tmp_path, 1)
+    os.utime(path.parent, (0, 0))
+    store = open_store(tmp_path)
+    store.refresh()
+    _run(tmp_path, 1, "relu")
+    os.utime(path.parent, (0, 0))
+    assert store.refresh() and store.snapshot.rows == 4
