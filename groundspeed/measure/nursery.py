@@ -17,7 +17,8 @@ import os
 import socket
 import sys
 import traceback
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -27,6 +28,7 @@ from groundspeed.measure import preload
 from groundspeed.measure.nursery_protocol import MOST_BYTES, Collect, Collected, Fork, Forked, Serving, decode_request
 
 _CUDA_ERROR_NOT_INITIALIZED = 3  # CUresult, CUDA driver API
+_BY_NVML = "PYTORCH_NVML_BASED_CUDA_CHECK"  # torch.cuda.is_available reads it at each call
 
 
 def main() -> NoReturn:
@@ -35,13 +37,28 @@ def main() -> NoReturn:
     before = _threads()
     preload.work()
     if "compiler" in sys.argv[2:]:
-        preload.compiler()
+        with _devices_by_nvml():
+            preload.compiler()
     control.send(msgspec.json.encode(Serving(refusal=unsafe(before))))
     # What is here stays shared between all children: a collection would write to every page of it.
     gc.collect()
     gc.freeze()
     serve(control)
     os._exit(0)
+
+
+@contextmanager
+def _devices_by_nvml() -> Iterator[None]:
+    """Have torch ask NVML whether there are GPUs: asked by imports, CUDA would be initialised to answer."""
+    before = os.environ.get(_BY_NVML)
+    os.environ[_BY_NVML] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_BY_NVML]
+        else:
+            os.environ[_BY_NVML] = before
 
 
 def unsafe(threads: int) -> str:

@@ -78,9 +78,11 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
     specs = tree_with_guests(Path(job.specs))
     tree = specs if job.specs == job.tree else Tree(Path(job.tree), specs=specs)
     chosen = [one for _, _, one in entries(job, tree)]
-    if preload.uses_compiler(file for one in chosen for file in one.files):
-        preload.compiler()  # else the first case that is compiled would pay for all
     spec = adopt_tolerance(tree.spec(job.operator), job.tolerance)
+    # Else the first case that is compiled would pay for all. Its imports ask CUDA how many devices there are: after
+    # that no process forked from this one may use CUDA, so where ranks are to be forked they do their own.
+    if not (spec.world and job.device == "cuda") and preload.uses_compiler(f for one in chosen for f in one.files):
+        preload.compiler()
     if spec.world:
         from groundspeed.measure.ranks.work import work as spread
 

@@ -9,7 +9,7 @@ import pytest
 
 from groundspeed.errors import UserError
 from groundspeed.measure.protocol import CaseDone, Channel, Job, Ready, Row, decode_event
-from groundspeed.measure.ranks import work
+from groundspeed.measure.ranks import crew, work
 from groundspeed.measure.ranks.crew import RankLost
 from groundspeed.operator import Case
 from groundspeed.records import Environment, Measurement
@@ -81,3 +81,12 @@ def test_cases_of_the_most_ranks_come_first_and_share_a_crew(tmp_path, monkeypat
 def test_no_rank_at_all_is_nobody_s_fault_but_the_machine_s(tmp_path, monkeypatch):
     with pytest.raises(UserError, match="1 ranks could not be started"):
         told(tmp_path, monkeypatch, most=0)
+
+
+def test_a_rank_that_cannot_begin_says_why(tmp_path):
+    def cannot(*given: object):
+        raise RuntimeError("no device for this rank")
+
+    ranks = crew.Crew(Job("total", str(tmp_path), str(tmp_path), "cpu", (), ()), 1, cannot)
+    with pytest.raises(RankLost, match="status 1 too early: RuntimeError: no device for this rank"):
+        ranks.ask("listen", limit=10.0)

@@ -158,6 +158,9 @@ class Crew:
                 for close in strangers:  # else a line would stay open when the worker's end of it is closed
                     close()
                 self._serve(theirs, log.fileno(), parent, job, rank, world)
+            except BaseException as error:
+                os.write(log.fileno(), f"{type(error).__name__}: {error}\n".encode())  # the worker reads the last line
+                raise
             finally:
                 os._exit(1)
         theirs.close()
