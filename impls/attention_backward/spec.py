@@ -19,8 +19,9 @@ which puts a weight off by sqrt(5)·0.4·u (attention's spec), and P's gradient,
 once each, 0.4·u: 1.15·u in norm, where a fused kernel has 0.7·u. norm = 2·u admits both and partial sums that are
 rounded, and refuses a missing delta or key, another scale, a mask that is off by one. Element by element the first
 causal rows are the worst: two weights of 1/2 off by 4·u each, times a gradient of P over √D of up to 4 and keys that
-lie 4 apart: atol = 16·u; rtol is one unit in the last place. Float32: as attention's, with a product more: atol = 2e-5,
-rtol = 1e-5, norm = 5e-6, which TF32 products (3e-4) exceed by far.
+lie 4 apart: atol = 16·u. An lse that the referee changes makes weights larger than 1, whose roundings grow with them:
+rtol is two units in the last place; with one, eager in bfloat16 was 1.1 times as far off on an H200. Float32: as
+attention's, with a product more: atol = 2e-5, rtol = 1e-5, norm = 5e-6, which TF32 products (3e-4) exceed by far.
 """
 
 from __future__ import annotations
@@ -118,8 +119,8 @@ SPEC = Operator(
     dtypes=("float32", "float16", "bfloat16"),
     tolerance={
         "float32": Tolerance(rtol=1e-5, atol=2e-5, norm=5e-6),
-        "float16": Tolerance(rtol=2.0**-10, atol=2.0**-7, norm=2.0**-10),
-        "bfloat16": Tolerance(rtol=2.0**-7, atol=2.0**-4, norm=2.0**-7),
+        "float16": Tolerance(rtol=2.0**-9, atol=2.0**-7, norm=2.0**-10),
+        "bfloat16": Tolerance(rtol=2.0**-6, atol=2.0**-4, norm=2.0**-7),
     },
     check_shapes=(
         {"B": 0, "H": 2, "S": 8, "D": 64, "causal": 1},

@@ -12,7 +12,8 @@ import cupy
 import numpy
 
 from .._cupy.dtypes import C_TYPES, CONVERSIONS, unsupported
-from .._cupy.rows import launch_rows, row_kernel
+from .._cupy.packed_rows import held_rows
+from .._cupy.rows import row_kernel
 from ..attention.cupy_matmul import SOURCE as SOFTMAX
 from ..attention.cupy_matmul import THREADS
 from ..layer_norm.cupy_raw import EPSILON
@@ -51,19 +52,19 @@ __global__ void finish(const T* __restrict__ product, const T* __restrict__ bias
 
 
 class Kernels:
-    """What runs between the products, for one dtype."""
+    """What runs between the products, for [B·S, D] rows like those given."""
 
-    def __init__(self, dtype):
+    def __init__(self, rows):
+        dtype = rows.dtype
         name = C_TYPES[dtype.name]
         names = (f"split_heads<{name}>", f"finish<{name}>")
         module = cupy.RawModule(code=CONVERSIONS + SOURCE, options=("-std=c++17",), name_expressions=names)
         self._split, self._finish = (module.get_function(text) for text in names)
-        self._norm = row_kernel(LAYER_NORM, "layer_norm_rows", dtype)
+        self._norm = held_rows(LAYER_NORM, "layer_norm_rows", rows)
         self._softmax = row_kernel(SOFTMAX, "softmax_in_place", dtype)
 
     def norm(self, x, weight, bias):
-        y = cupy.empty(x.shape, dtype=x.dtype)
-        return launch_rows(self._norm, y, (x, weight, bias, EPSILON), x.shape[1])
+        return self._norm(cupy.empty(x.shape, dtype=x.dtype), (x, weight, bias), EPSILON)
 
     def split(self, projected, bias, batches, length, heads):
         """q [B, H, S, size], k [B, H, size, S], v [B, H, S, size]."""
@@ -96,11 +97,11 @@ def _covering(size):
 
 
 def prepare(x, heads, **p):
-    kernels = Kernels(x.dtype)
     count = int(heads.get()[0])
     projection = cupy.concatenate([p["query"], p["key"], p["value"]], axis=1)
     bias = cupy.concatenate([p["query_bias"], p["key_bias"], p["value_bias"]])
     batches, length, width = x.shape
+    kernels = Kernels(x.reshape(-1, width))
 
     def run():
         if x.size == 0:

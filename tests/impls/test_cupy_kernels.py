@@ -1,0 +1,46 @@
+"""CuPy's row kernels are templates of what their launcher makes of them; CuPy itself compiles them on a GPU alone."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from groundspeed.tree import Tree
+from tests.paths import ROOT
+
+TREE = Tree(ROOT / "impls")
+PARAMETERS = {"row_kernel": "typename T", "streamed_rows": "typename T", "held_rows": "typename T, int kPacks"}
+FILES = [file for file in sorted((ROOT / "impls").glob("*/*.py")) if re.search("|".join(PARAMETERS), file.read_text())]
+
+
+def launches(file: Path) -> list[tuple[str, str, str]]:
+    """Launcher, the name in its first argument and the kernel's name, of each kernel that a file makes."""
+    calls = [node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Call)]
+    return [
+        (call.func.id, call.args[0].id, call.args[1].value)
+        for call in calls
+        if isinstance(call.func, ast.Name)
+        and call.func.id in PARAMETERS
+        and isinstance(call.args[0], ast.Name)
+        and isinstance(call.args[1], ast.Constant)
+    ]
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if launches(file)], ids=lambda file: "/".join(file.parts[-2:]))
+def test_a_row_kernel_is_the_template_that_its_launcher_names(file, monkeypatch):
+    stub = ModuleType("cupy")
+    stub.float32 = stub.float16 = None
+    monkeypatch.setitem(sys.modules, "cupy", sys.modules.get("cupy", stub))
+    module = TREE.load(f"{file.parent.name}.{file.stem}")
+    for launcher, source, kernel in launches(file):
+        head = rf"template <{PARAMETERS[launcher]}>\s+__global__ void (?:\w+\([^)]*\) )?{kernel}\("
+        assert re.search(head, getattr(module, source)), f"{launcher}({source}, {kernel!r}) does not find {head}"
+
+
+def test_there_are_such_kernels():
+    assert len([file for file in FILES if launches(file)]) >= 6
