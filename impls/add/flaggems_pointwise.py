@@ -2,6 +2,9 @@
 replaced.
 
 Bound by memory: 2·N elements read, N written. Prediction: level with triton_block on the device.
+
+Reached on nvidia-h200 at a6dbf2ac: 233 µs for float16 N=134217728, 3.46 TB/s, 79 % of the memory ceiling, 0.775 times
+as fast as torch_eager.
 """
 
 import flag_gems

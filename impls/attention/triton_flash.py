@@ -6,6 +6,9 @@ multiprocessor makes 16 exponentials and 4096 FLOPs of products a clock: the exp
 its products at D = 128 and as long at D = 64, and Triton's loop does not begin one before the other is done; a second
 program on the multiprocessor fills a part of the gap. Predicted: 70 % of cuDNN at D = 128, less at D = 64. Float32 is
 multiplied in three TF32 products.
+
+Reached on nvidia-h200 at 2dea5f4b: 1.01 ms for bfloat16 B=1,H=16,S=8192,D=128,causal=0, 547 TFLOP/s, 69 % of the
+compute ceiling, 11.2 times as fast as torch_eager.
 """
 
 from .._triton.attention import attention_flash, flash_attention, unsupported_size

@@ -3,6 +3,9 @@
 Memory-bound: valid positions of both caches read once; of each chunk a float32 sum of values, a maximum and a sum of
 weights are written and read again, G/256 of its bytes in 16-bit types. The queries are padded to 16 rows, the least
 that tl.dot takes: tensor cores have time to spare. Predicted: 85 % of the read ceiling and more.
+
+Reached on nvidia-h200 at 2dea5f4b: 154 µs for float16 B=64,H=64,G=8,S=4096,D=128,fill=ragged, 3.55 TB/s, 75 % of the
+memory ceiling, 3.00 times as fast as torch_eager (unstable).
 """
 
 import math

@@ -3,6 +3,9 @@
 The weights are converted beforehand, the data cannot be: 4n elements move for the two conversions, and 7n as in
 torch_folded. The output stays channels last, as the next layer of such a network would want it. Predicted: worth it
 where cuDNN would convert by itself, x and its own output, and not elsewhere.
+
+Reached on nvidia-h200 at 2dea5f4b: 449 µs for float16 N=128,C=64,O=64,H=56,W=56, 66.1 TFLOP/s, 8.7 % of the compute
+ceiling, 0.693 times as fast as torch_eager.
 """
 
 import torch

@@ -1,6 +1,9 @@
 // Two 16-byte vectors a thread, a covering grid and no loop.
 //
 // Bound by memory: N elements read, N written; bits are moved, whatever the dtype. Prediction: the copy ceiling.
+//
+// Reached on nvidia-h200 at a6dbf2ac: 250 µs for float32 N=134217728, 4.30 TB/s, 101 % of the memory ceiling, 1.01
+// times as fast as torch_eager.
 #include "../_cuda/elementwise.cuh"
 
 namespace {

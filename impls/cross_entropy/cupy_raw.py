@@ -2,6 +2,9 @@
 
 Memory-bound: M·V logits read once. The sum is rescaled once for four vectors. Prediction: level with cuda_online, with
 CuPy's launch in front.
+
+Reached on nvidia-h200 at 2dea5f4b: 457 µs for float32 M=2048,V=128256, 2.30 TB/s, 49 % of the memory ceiling, 2.21
+times as fast as torch_eager.
 """
 
 import cupy

@@ -5,6 +5,9 @@ that a vector is a thread's own: its elements meet in registers, and a thread re
 its first 16-byte boundary; what lies before that, and behind the last whole turn, is loaded by single elements. So a
 misaligned row (V = 50257) costs little more than an aligned one. A strided input is read as it lies. Prediction: level
 with cuda_online.
+
+Reached on nvidia-h200 at 2dea5f4b: 233 µs for float32 M=2048,V=128256, 4.50 TB/s, 96 % of the memory ceiling, 4.32
+times as fast as torch_eager.
 """
 
 import torch

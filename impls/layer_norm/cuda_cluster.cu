@@ -6,6 +6,9 @@
 // shared memory, at one barrier of the cluster, and merge exactly: Chan, Golub and LeVeque, "Updating formulae and a
 // pairwise algorithm for computing sample variances" (1979). Predicted: a tenth less than cuda_block at 32768 elements.
 // Rows of up to 65536 elements; compute capability 9.0.
+//
+// Reached on nvidia-h200 at a6dbf2ac: 154 µs for float32 M=2048,N=32768, 3.50 TB/s, 82 % of the memory ceiling, 1.72
+// times as fast as torch_eager.
 #include "../_cuda/row_cluster.cuh"
 #include "../_cuda/row_slice.cuh"
 

@@ -2,6 +2,9 @@
 
 Memory-bound: 2·M·N elements, 3·M·N for rows over 4096. Prediction: level with triton_row for short rows, behind it for
 long ones.
+
+Reached on nvidia-h200 at a6dbf2ac: 177 µs for float32 M=2048,N=32768, 3.03 TB/s, 71 % of the memory ceiling, 1.49 times
+as fast as torch_eager (unstable).
 """
 
 import flag_gems

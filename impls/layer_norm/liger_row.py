@@ -1,6 +1,9 @@
 """Liger-Kernel's layer_norm, a Triton program a row that keeps mean and reciprocal deviation for the backward pass.
 
 Memory-bound: 2·M·N elements and 8 bytes a row for the two. Prediction: level with triton_row.
+
+Reached on nvidia-h200 at a6dbf2ac: 339 µs for float32 M=2048,N=32768, 1.59 TB/s, 37 % of the memory ceiling, 0.781
+times as fast as torch_eager.
 """
 
 from liger_kernel.ops.layer_norm import layer_norm_forward

@@ -1,6 +1,8 @@
 """PyTorch's own kernel: one library call, the baseline.
 
 Memory-bound: 2·M·N elements. It sums in float32 whatever the dtype. Prediction: near the copy bandwidth for long rows.
+
+Reached on nvidia-h200 at a6dbf2ac: 265 µs for float32 M=2048,N=32768, 2.03 TB/s, 47 % of the memory ceiling.
 """
 
 import torch

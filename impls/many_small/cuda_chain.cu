@@ -4,6 +4,9 @@
 // Python. Each kernel reads and writes the vector, which stays in the L2, one element a thread: so few elements give the
 // device more threads than vectors would. Prediction: half of torch_eager's call time, and its device time less the
 // waits for the host.
+//
+// Reached on nvidia-h200 at 2dea5f4b: 64.9 µs for float32 N=65536,folds=16, 8.08 GB/s, 0.19 % of the memory ceiling,
+// 1.02 times as fast as torch_eager.
 #include "../_cuda/elementwise.cuh"
 
 namespace {

@@ -3,6 +3,9 @@
 Bound by one launch and the latency of its loads: N elements are read and written once; the points come from the L1, and
 no load waits for the value that is folded. Prediction: the device time of cuda_persistent, and a call time above it by
 what Triton's launcher costs.
+
+Reached on nvidia-h200 at 2dea5f4b: 1.82 µs for float32 N=65536,folds=16, 288 GB/s, 6.8 % of the memory ceiling, 36.5
+times as fast as torch_eager (unstable).
 """
 
 import torch

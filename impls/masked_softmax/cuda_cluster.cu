@@ -3,6 +3,9 @@
 // Memory-bound: M·N elements and as many bytes of mask read, M·N elements written. What softmax/cuda_cluster does for
 // wide rows, with the mask applied on the way in. Predicted: a tenth less than cuda_block at 32768 elements, where that
 // holds one row a multiprocessor. Rows of up to 65536 elements; compute capability 9.0.
+//
+// Reached on nvidia-h200 at a6dbf2ac: 176 µs for float32 M=16384,N=4096, 3.42 TB/s, 79 % of the memory ceiling, 3.19
+// times as fast as torch_eager.
 #include "../_cuda/mask_pack.cuh"
 #include "../_cuda/softmax_cluster.cuh"
 

@@ -2,6 +2,9 @@
 
 Memory-bound: M·N elements read and written, and the mask, as long as Inductor keeps a row on chip. Prediction: half of
 eager's time.
+
+Reached on nvidia-h200 at a6dbf2ac: 172 µs for float32 M=16384,N=4096, 3.51 TB/s, 81 % of the memory ceiling, 3.27 times
+as fast as torch_eager.
 """
 
 import torch

@@ -3,6 +3,9 @@
 Memory-bound: M·N elements and as many bytes of mask read, M·N elements written. A strided input is read as it lies.
 Rows beyond 32768 elements are walked over twice, once for an online maximum and sum and once to divide. Prediction:
 level with cuda_block.
+
+Reached on nvidia-h200 at a6dbf2ac: 137 µs for float32 M=16384,N=4096, 4.40 TB/s, 102 % of the memory ceiling, 4.10
+times as fast as torch_eager.
 """
 
 import torch

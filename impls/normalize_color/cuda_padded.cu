@@ -3,6 +3,9 @@
 // Bound by memory: the images are data, so padding them is run time: 3 elements read and 4 written a pixel, then 4
 // read and 3 written, 14 where 6 must move, and a buffer of 4/3 the input. Prediction: well over twice the time of
 // cuda_vec; padding pays only where the images arrive padded.
+//
+// Reached on nvidia-h200 at a251e5d6: 3.55 ms for float32 N=1024,H=512,W=512, 1.81 TB/s, 42 % of the memory ceiling,
+// 5.00 times as fast as torch_eager.
 #include "color.cuh"
 
 namespace {

@@ -4,6 +4,9 @@
 // with 48 bytes in flight a thread. A thread works on whole groups of three vectors in a grid-stride loop and the
 // pixels beyond the last whole group are done one by one, so nothing is read past the end. Prediction: near the copy
 // ceiling on large batches.
+//
+// Reached on nvidia-h200 at a251e5d6: 2.66 ms for float32 N=1024,H=512,W=512, 2.42 TB/s, 57 % of the memory ceiling,
+// 6.67 times as fast as torch_eager.
 #include "color.cuh"
 
 namespace {

@@ -4,6 +4,9 @@ Bound by memory, like torch_compile. Sizes unknown at compile time cost the divi
 16-byte accesses. Prediction: at most as fast as torch_compile.
 
 Dense output as in torch_compile, and for its reason.
+
+Reached on nvidia-h200 at a251e5d6: 14.7 ms for float32 N=1024,H=512,W=512, 438 GB/s, 10 % of the memory ceiling, 1.21
+times as fast as torch_eager.
 """
 
 import torch

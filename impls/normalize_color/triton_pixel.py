@@ -3,6 +3,9 @@
 Bound by memory: one pass, 6 elements a pixel. Channels lie 3 elements apart, so each of the three loads and stores
 uses a third of the sectors it touches; L1 serves the loads again, the L2 joins the stores. Prediction: short of
 cuda_vec, whose accesses are 16 bytes wide.
+
+Reached on nvidia-h200 at a251e5d6: 2.97 ms for float32 N=1024,H=512,W=512, 2.17 TB/s, 51 % of the memory ceiling, 5.98
+times as fast as torch_eager.
 """
 
 import torch

@@ -4,6 +4,9 @@ Compute-bound: 6·T·D·N FLOPs in one launch. Weights side by side in one [D, 3
 three parts would be strided views of it, and outputs here are dense; stacked as [3, D, N] each part is a matrix of its
 own, and x is read in place with a batch stride of 0. Predicted: ahead of eager by two launches and by the
 multiprocessors that idle at the end of each, level at 4096³.
+
+Reached on nvidia-h200 at 2dea5f4b: 505 µs for bfloat16 T=4096,D=4096,N=4096, 816 TFLOP/s, 101 % of the compute ceiling,
+1.02 times as fast as torch_eager.
 """
 
 from __future__ import annotations

@@ -4,6 +4,9 @@
 // under a predicate, ends those lanes, then stores zero for the rest), so a divergent warp issues two half-empty
 // stores where cuda_branchfree issues one. Prediction: hidden behind DRAM on large tensors, since the L2 joins the
 // halves.
+//
+// Reached on nvidia-h200 at a6dbf2ac: 442 µs for float32 N=134217728, 2.43 TB/s, 57 % of the memory ceiling, 0.564
+// times as fast as torch_eager.
 #include "rectify.cuh"
 
 namespace {

@@ -3,6 +3,9 @@
 // Bound by memory: N elements read, N written, one operation each. A warp's 32 loads of float32 fall into one
 // 128-byte line. Prediction: bandwidth short of the vectorised kernels', since each thread has only 4 bytes in
 // flight; as fast as cuda_branch or faster.
+//
+// Reached on nvidia-h200 at a6dbf2ac: 428 µs for float32 N=134217728, 2.51 TB/s, 59 % of the memory ceiling, 0.584
+// times as fast as torch_eager.
 #include "rectify.cuh"
 
 namespace {

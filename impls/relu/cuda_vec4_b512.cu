@@ -3,6 +3,9 @@
 // Bound by memory: N elements read, N written, one operation each. A quarter of the scalar kernel's memory
 // instructions in float32, an eighth in the 16-bit types, and up to four vectors in flight a thread.
 // Prediction: no gain over 256 on large tensors, a loss on small ones, which fill fewer processors.
+//
+// Reached on nvidia-h200 at a6dbf2ac: 269 µs for float32 N=134217728, 3.99 TB/s, 93 % of the memory ceiling, 0.929
+// times as fast as torch_eager.
 #include "vec4.cuh"
 
 namespace {

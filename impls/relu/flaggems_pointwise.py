@@ -2,6 +2,9 @@
 replaced.
 
 Memory-bound: N elements read, N written. Prediction: level with triton_block on the device.
+
+Reached on nvidia-h200 at a6dbf2ac: 269 µs for float32 N=134217728, 3.99 TB/s, 93 % of the memory ceiling, 0.930 times
+as fast as torch_eager.
 """
 
 import flag_gems

@@ -3,6 +3,9 @@
 Three convolutions move 12m elements (see torch_eager), the kernels behind them 4m, and 12m for the last with the
 residual: 28m instead of 48m. A 1 × 1 convolution may become a matrix product with its epilogue fused. Predicted: up to
 1.7 times eager where the convolutions are memory-bound.
+
+Reached on nvidia-h200 at 2dea5f4b: 536 µs for float16 N=128,C=64,E=256,H=56,W=56, 768 GB/s, 18 % of the memory ceiling,
+2.08 times as fast as torch_eager.
 """
 
 import torch

@@ -4,6 +4,9 @@ With m = N·C·H·W elements and E = 4C, 16m move where eager moves 48m (see cud
 reads planes as they are, the last one writes planes; in between a pixel's channels lie side by side, as the taps of the
 3 × 3 convolution want them, so that nothing is converted on its own. Predicted: between two and three times eager for
 C = 64 in 16-bit types.
+
+Reached on nvidia-h200 at 2dea5f4b: 389 µs for float16 N=128,C=64,E=256,H=56,W=56, 1.06 TB/s, 25 % of the memory
+ceiling, 2.86 times as fast as torch_eager.
 """
 
 import torch

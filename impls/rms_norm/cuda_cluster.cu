@@ -5,6 +5,9 @@
 // holds blocks of four rows. A block's sum of squares crosses through distributed shared memory, at one barrier of the
 // cluster. Predicted: a tenth less than cuda_block at 32768 elements. Rows of up to 65536 elements; compute capability
 // 9.0.
+//
+// Reached on nvidia-h200 at a6dbf2ac: 155 µs for float32 M=2048,N=32768, 3.47 TB/s, 81 % of the memory ceiling, 1.27
+// times as fast as torch_eager.
 #include "../_cuda/row_cluster.cuh"
 #include "../_cuda/row_slice.cuh"
 

@@ -1,6 +1,9 @@
 """FlagGems' rms_norm, a Triton program a row, held up to 4096 elements and read twice beyond; it writes 1/rms as well.
 
 Memory-bound: 2·M·N elements, 3·M·N for rows over 4096. Prediction: level with triton_row for short rows.
+
+Reached on nvidia-h200 at a6dbf2ac: 159 µs for float32 M=2048,N=32768, 3.38 TB/s, 79 % of the memory ceiling, 1.23 times
+as fast as torch_eager.
 """
 
 from flag_gems.ops.rms_norm import rms_norm_forward

@@ -3,6 +3,9 @@ pass.
 
 Memory-bound: 2·M·N elements and 4 bytes a row. In 16 bits x / rms is rounded before the weight. Prediction: level with
 triton_row.
+
+Reached on nvidia-h200 at a6dbf2ac: 144 µs for float32 M=2048,N=32768, 3.74 TB/s, 87 % of the memory ceiling, 1.36 times
+as fast as torch_eager.
 """
 
 from liger_kernel.ops.rms_norm import rms_norm_forward

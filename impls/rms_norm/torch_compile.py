@@ -2,6 +2,9 @@
 
 Memory-bound: 2·M·N elements where Inductor holds a row on chip, 3·M·N where it splits the row into a loop and reads it
 again, partly from L2. Prediction: level with cuda_block.
+
+Reached on nvidia-h200 at a6dbf2ac: 126 µs for float32 M=2048,N=32768, 4.25 TB/s, 99 % of the memory ceiling, 1.55 times
+as fast as torch_eager.
 """
 
 import torch

@@ -1,6 +1,8 @@
 """PyTorch's own rms_norm: one library call, the baseline.
 
 Memory-bound: 2·M·N elements where it is one kernel. Prediction: near the copy bandwidth for long rows.
+
+Reached on nvidia-h200 at a6dbf2ac: 196 µs for float32 M=2048,N=32768, 2.74 TB/s, 64 % of the memory ceiling.
 """
 
 import torch

@@ -3,6 +3,9 @@
 // Memory-bound: M·N elements read, one at a time by each thread, since an iterator that converts hides the address that
 // CUB would load vectors from. CUB comes with the toolkit. Predicted: behind cuda_block by those loads; far behind
 // where rows are few.
+//
+// Reached on nvidia-h200 at a6dbf2ac: 123 µs for float32 M=65536,N=1024, 2.18 TB/s, 47 % of the memory ceiling, 0.584
+// times as fast as torch_eager.
 #include <cub/device/device_segmented_reduce.cuh>
 #include <cuda/std/functional>
 #include <thrust/iterator/counting_iterator.h>

@@ -2,6 +2,9 @@
 
 Memory-bound: M·N elements read. Prediction: level with cuda_block where rows are many, far behind where they are few:
 a row is one block's.
+
+Reached on nvidia-h200 at a6dbf2ac: 64.8 µs for float32 M=65536,N=1024, 4.14 TB/s, 90 % of the memory ceiling, 1.11
+times as fast as torch_eager.
 """
 
 import cupy

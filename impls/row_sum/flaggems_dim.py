@@ -1,6 +1,9 @@
 """FlagGems' sum over a dimension, a Triton program a row or a few, tile by tile.
 
 Memory-bound: M·N elements read. Prediction: level with triton_row; far behind where rows are few.
+
+Reached on nvidia-h200 at a6dbf2ac: 60.3 µs for float32 M=65536,N=1024, 4.45 TB/s, 96 % of the memory ceiling, 1.20
+times as fast as torch_eager.
 """
 
 import flag_gems

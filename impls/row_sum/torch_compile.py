@@ -1,6 +1,9 @@
 """The eager function through Inductor: a generated reduction, specialised to the shape.
 
 Memory-bound: M·N elements read. Inductor splits few long rows into two kernels. Prediction: level with eager.
+
+Reached on nvidia-h200 at a6dbf2ac: 60.4 µs for float32 M=65536,N=1024, 4.45 TB/s, 96 % of the memory ceiling, 1.20
+times as fast as torch_eager (unstable).
 """
 
 import torch

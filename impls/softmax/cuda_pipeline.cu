@@ -5,6 +5,9 @@
 // i+1 asynchronously into shared memory while row i is in its registers. Every thread reads back only what it copied
 // itself, so the staging needs no barrier. Predicted: no gain where many blocks share a multiprocessor (rows of up to
 // a few thousand elements), a clear one at 32768. Rows that are not 16-byte aligned are loaded without staging.
+//
+// Reached on nvidia-h200 at a6dbf2ac: 134 µs for float32 M=8192,N=8192, 4.02 TB/s, 94 % of the memory ceiling, 2.07
+// times as fast as torch_eager.
 #include <cuda_pipeline_primitives.h>
 
 #include <algorithm>

@@ -4,6 +4,9 @@
 // uses the first, and warps never wait for one another. Predicted: near the copy bandwidth for short rows; for rows
 // beyond a few thousand elements the registers leave few warps a multiprocessor, which is why cuda_warp.py stops at
 // 4096. Rows whose length or address is no multiple of 16 bytes take element loads.
+//
+// Reached on nvidia-h200 at a6dbf2ac: 8.32 µs for float32 M=4096,N=1024, 4.03 TB/s, 94 % of the memory ceiling, 1.27
+// times as fast as torch_eager.
 #include "../_cuda/float_dispatch.cuh"
 #include "../_cuda/row_slice.cuh"
 #include "../_cuda/softmax_math.cuh"

@@ -2,6 +2,9 @@
 
 Memory-bound: 2·M·N elements. Maximum, sum and division are three walks over registers. Rows that are not 16-byte
 aligned are read three times, by single elements. Predicted: level with cuda_block, with CuPy's launch in front.
+
+Reached on nvidia-h200 at a6dbf2ac: 128 µs for float32 M=8192,N=8192, 4.21 TB/s, 98 % of the memory ceiling, 2.17 times
+as fast as torch_eager.
 """
 
 import cupy

