@@ -1,7 +1,7 @@
 """CUDA C++ compiled at run time by CuPy, two 16-byte vectors a thread.
 
-Memory-bound: N elements read, N written. Prediction: the device time of cuda_vec4, with CuPy's launch in front; cupy_raw
-moves single elements.
+Memory-bound: N elements read, N written. Prediction: the device time of cuda_vec4, with CuPy's launch in front;
+cupy_raw moves single elements.
 """
 
 from .._cupy.dtypes import unsupported
