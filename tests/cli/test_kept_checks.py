@@ -7,7 +7,7 @@ from pathlib import Path
 from groundspeed.records import Environment, Footer, Header, Measurement, Record, check_path, write_record
 from groundspeed.report.kept_checks import kept_checks, markdown
 from tests.cli import toy_project
-from tests.cli.toy_project import groundspeed
+from tests.cli.toy_project import ROOT, groundspeed
 
 GPU = Environment("cuda", "NVIDIA Test", "3.12", "Linux 6", driver="580.1", torch="2.11.0", triton="3.6.0")
 
@@ -73,3 +73,10 @@ def test_a_dtype_that_no_case_has_is_one_line(tmp_path: Path):
     assert done.stderr.splitlines() == [
         "groundspeed: no check case of double is of bfloat16: there are float32, float16"
     ]
+
+
+def test_the_page_says_what_the_committed_checks_say():
+    """docs/correctness.md is printed by ``groundspeed check --stored --machine nvidia-h200``."""
+    kept, problems = kept_checks(ROOT / "results", "nvidia-h200")
+    page = (ROOT / "docs" / "correctness.md").read_text(encoding="utf-8")
+    assert not problems and "\n".join(markdown(kept)) in page
