@@ -48,6 +48,17 @@ def compiler() -> None:
     _ask(function for function in asked if function is not None)
 
 
+def compiling_processes() -> None:
+    """Start the processes in which Inductor compiles Triton's kernels, and do not wait for them.
+
+    Inductor starts them at its first compilation, which they are too late for: their imports take some 8 s, in which
+    twenty candidates of a product are compiled one after the other in threads of this process. Never in a process that
+    others are forked from: it makes a thread.
+    """
+    module = importlib.import_module("torch._inductor.async_compile")
+    module.AsyncCompile.wakeup()
+
+
 def uses_compiler(files: Iterable[Path]) -> bool:
     """Whether one of these implementations speaks of torch.compile: for the others its imports are waste."""
     return any(b"torch.compile" in file.read_bytes() for file in files if file.suffix == ".py")

@@ -83,6 +83,8 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
     # that no process forked from this one may use CUDA, so where ranks are to be forked they do their own.
     if not (spec.world and job.device == "cuda") and preload.uses_compiler(f for one in chosen for f in one.files):
         preload.compiler()
+        if job.device == "cuda":
+            preload.compiling_processes()
     if spec.world:
         from groundspeed.measure.ranks.work import work as spread
 
