@@ -49,6 +49,10 @@ class Opened:
     own_memory: str = ""
 
 
+class Unusable(Exception):
+    """What an implementation is written with is installed and cannot be imported here; the message says why."""
+
+
 class Backend(Protocol):
     """A module of this package, or a Library."""
 
@@ -56,7 +60,7 @@ class Backend(Protocol):
         """Why this back end cannot be timed on a device ("cuda" or "cpu") here, or None."""
 
     def open_implementation(self, tree: Tree, implementation: Implementation) -> Opened:
-        """Load it. Raises whatever its file raises, and BuildError when it does not compile."""
+        """Load it. Raises whatever its file raises, BuildError when it does not compile, and Unusable."""
 
 
 def unsupported_of(module: ModuleType | None) -> Callable[[Case], str | None]:

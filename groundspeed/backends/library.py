@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from groundspeed.backends import patches
-from groundspeed.backends.base import Opened, torch_outputs, unsupported_of
+from groundspeed.backends.base import Opened, Unusable, torch_outputs, unsupported_of
 from groundspeed.errors import UserError
 from groundspeed.tree import Implementation, Tree
 
@@ -53,7 +55,14 @@ class Library:
         for name, value in self.environment.items():
             os.environ.setdefault(name, value)
         before = patches.seen()
-        module = tree.load(f"{implementation.operator}.{implementation.name}")
+        try:
+            module = tree.load(f"{implementation.operator}.{implementation.name}")
+        except Exception as error:
+            if _own_fault(error, tree.root):
+                raise
+            said = f"{type(error).__name__}: {error}".splitlines()[0]
+            what = f"{self.distribution} {self.version()} is installed, and cannot be imported here"
+            raise Unusable(f"{what}: {said}") from error
         changed = patches.since(before)
         if changed and not self.alone:
             raise UserError(
@@ -73,3 +82,11 @@ class Library:
             return importlib.metadata.version(self.distribution)
         except importlib.metadata.PackageNotFoundError:
             return ""
+
+
+def _own_fault(error: Exception, root: Path) -> bool:
+    """Whether a file of the tree raised it by itself: no package was missing, and none raised it when imported."""
+    if isinstance(error, ImportError):
+        return False
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and Path(frames[-1].filename).resolve().is_relative_to(root.resolve())

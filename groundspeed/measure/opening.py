@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 
 from groundspeed.backends import backend
+from groundspeed.backends.base import Unusable
 from groundspeed.backends.triton_backend import interpreting
 from groundspeed.build import BuildError, build_each, find_toolchain
 from groundspeed.errors import UserError
@@ -61,6 +62,8 @@ def _open(job: Job, tree: Tree, implementation: Implementation, label: str) -> C
         # Interpreted, a kernel wants its library as on a GPU, and no GPU.
         absent = backend(implementation.backend).absent("cuda" if interpreted else job.device)
         return Fault(None, absent) if absent else _loaded(job.device, tree, implementation, label)
+    except Unusable as error:
+        return Fault(None, str(error))
     except UserError as error:
         return Fault("error", str(error))
     except Exception as error:

@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from groundspeed.backends import MODULES, backend
+from groundspeed.backends.base import Unusable
 from groundspeed.backends.libraries import LIBRARIES, versions
 from groundspeed.backends.library import Library
 from groundspeed.errors import UserError
@@ -87,6 +88,30 @@ def test_a_variable_that_the_user_set_stays(pretend, monkeypatch):
     monkeypatch.setenv("PRETEND_MEMORY", "all of it")
     library.open_implementation(tree, tree.implementation("double", "pretend_call"))
     assert tree.load("double.pretend_call").SEEN == "all of it"
+
+
+@pytest.mark.parametrize(
+    ("package", "reason"),
+    [
+        ("import not_there_either\n", "ModuleNotFoundError: No module named 'not_there_either'"),
+        ("import math\nmath.row_stack\n", "AttributeError: module 'math' has no attribute 'row_stack'"),
+    ],
+)
+def test_one_that_is_installed_and_cannot_be_imported_is_no_fault_of_the_implementation(
+    pretend, tmp_path, package, reason
+):
+    library, tree = pretend
+    (tmp_path / "packages" / "pretend.py").write_text(package)
+    with pytest.raises(Unusable) as caught:
+        library.open_implementation(tree, tree.implementation("double", "pretend_call"))
+    assert str(caught.value) == f"pretend 1.2.3 is installed, and cannot be imported here: {reason}"
+
+
+def test_what_an_implementation_does_wrong_itself_stays_its_fault(pretend, tmp_path):
+    library, tree = pretend
+    (tmp_path / "impls" / "double" / "pretend_call.py").write_text('"""Wrong."""\n\nimport pretend\n\nNONE = [][0]\n')
+    with pytest.raises(IndexError):
+        library.open_implementation(tree, tree.implementation("double", "pretend_call"))
 
 
 CHANGES = {
