@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 ENERGY, FIRST_CALL = "energy", "first_call"
 README_MACHINE = "nvidia-h200"
 README_TIERS = ("core", "full")
+README, SPEED_PAGE = "README.md", "docs/speed.md"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--results", type=place, metavar="PLACE", help=READ_HELP)
     parser.add_argument("--runs", action="store_true", help="list the stored runs of the machine")
-    parser.add_argument("--readme", action="store_true", help=f"write README.md's table from results/{README_MACHINE}")
+    parser.add_argument("--readme", action="store_true", help=f"write its table from results/{README_MACHINE}")
     parser.add_argument("--headers", action="store_true", help="write what implementations reach into their headers")
     parser.add_argument("--check", action="store_true", help="with these: write nothing, exit 1 when they are stale")
 
@@ -138,26 +139,33 @@ def _list_runs(results: Path, machine: str) -> int:
 
 
 def _readme(project: Project, results: Path, check: bool) -> int:
+    """README's table, a row an operator, and that of the page of all cases, where there is one."""
     from groundspeed.report.readme import replace_table, speed_table
     from groundspeed.report.stored import latest_records
 
-    path = project.root / "README.md"
-    before = path.read_text(encoding="utf-8")
     records, problems = latest_records(results, README_MACHINE, README_TIERS)
     if problems:
         raise UserError(f"{problems[0]}: restore it from git, or delete it")
-    table = speed_table(records, README_MACHINE)
-    after = replace_table(before, table)
-    if after == before:
+    stale = {}
+    for name, every in ((README, False), (SPEED_PAGE, True)):
+        path = project.root / name
+        if name == README or path.is_file():
+            before = path.read_text(encoding="utf-8")
+            after = replace_table(before, speed_table(records, README_MACHINE, every), name)
+            if after != before:
+                stale[path] = after
+    if not stale:
         print("README.md: the speed table is up to date")
         return 0
     folder = shown(results / README_MACHINE)
+    names = " and ".join(str(path.relative_to(project.root)) for path in stale)
     if not records:
         tiers = " or ".join(README_TIERS)
-        raise UserError(f"README.md is left as it is: {folder} holds no run of tier {tiers}; pass --results DIR")
+        raise UserError(f"{names} is left as it is: {folder} holds no run of tier {tiers}; pass --results DIR")
     if check:
-        print("groundspeed: README.md: the speed table is stale; type: groundspeed table --readme", file=sys.stderr)
+        print(f"groundspeed: {names}: the speed table is stale; type: groundspeed table --readme", file=sys.stderr)
         return 1
-    path.write_text(after, encoding="utf-8")
-    print(f"README.md: speed table written from {folder}")
+    for path, text in stale.items():
+        path.write_text(text, encoding="utf-8")
+    print(f"{names}: speed table written from {folder}")
     return 0

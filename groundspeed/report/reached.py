@@ -9,6 +9,7 @@ from pathlib import Path
 
 from groundspeed.analysis.speedup import BASELINE, Row, speedup_table
 from groundspeed.records import Record
+from groundspeed.report.largest import work_of
 from groundspeed.report.units import duration, percent, rate, significant
 
 WORD = "Reached on "
@@ -21,7 +22,7 @@ def sentences(record: Record) -> dict[str, str]:
     largest: dict[str, tuple[int, Row]] = {}
     for entry, row in zip(record.measurements, speedup_table(record), strict=True):
         if row.time is not None:
-            size = entry.flops if record.header.bound == "compute" else entry.bytes_read + entry.bytes_written
+            size = work_of(record, entry)
             if row.implementation not in largest or size > largest[row.implementation][0]:
                 largest[row.implementation] = size, row
     return {name: sentence(row, record) for name, (_, row) in largest.items()}

@@ -1,4 +1,4 @@
-"""README's speed table, generated from records between two marks, so that no figure in it was typed."""
+"""The speed tables of README and docs/speed.md, generated from records between two marks: no figure was typed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from groundspeed.analysis.speedup import BASELINE, Row, fastest, speedup_table
 from groundspeed.records import Record
+from groundspeed.report.largest import largest_case
 from groundspeed.report.marks import replace_between
 from groundspeed.report.units import duration, percent, significant
 
@@ -13,43 +14,52 @@ BEGIN = "<!-- speed table: begin; written by `groundspeed table --readme`, do no
 END = "<!-- speed table: end -->"
 
 _BACKENDS = (("torch", "other PyTorch"), ("cuda", "CUDA C++"), ("triton", "Triton"), ("cupy", "CuPy"))
+_LIBRARIES = "libraries"
 
 
-def replace_table(readme: str, table: str) -> str:
-    """The README with what stands between the marks replaced. Raises UserError when the marks are not there once."""
-    return replace_between(readme, BEGIN, END, f"\n{table}", "README.md")
+def replace_table(page: str, table: str, name: str = "README.md") -> str:
+    """A page with what stands between the marks replaced. Raises UserError when the marks are not there once."""
+    return replace_between(page, BEGIN, END, f"\n{table}", name)
 
 
-def speed_table(records: Sequence[Record], machine: str) -> str:
-    """The Markdown between the marks: a row a case, the fastest of each back end against the baseline."""
+def speed_table(records: Sequence[Record], machine: str, every: bool = True) -> str:
+    """The Markdown between the marks: the fastest of each back end against the baseline.
+
+    A row a case, or where not ``every`` case is wanted, a row an operator: its largest.
+    """
     if not records:
         return (
             f"\nThere is no result of a core run on `{machine}` yet; `groundspeed run --tier core` there, then\n"
             "`groundspeed table --readme` here, puts the table in this place.\n\n"
         )
-    titles = ["operator", "case", f"`{BASELINE}`", *(title for _, title in _BACKENDS), "fastest", "of ceiling"]
-    lines = [_row(titles), _row(["---", "---", *["---:"] * 5, "---", "---:"])]
+    titles = ["operator", "case", f"`{BASELINE}`", *(title for _, title in _BACKENDS), _LIBRARIES, "fastest"]
+    lines = [_row([*titles, "of ceiling"]), _row(["---", "---", *["---:"] * (len(titles) - 3), "---", "---:"])]
     for record in records:
-        lines += [_row(cells) for cells in _cases(record)]
+        shown = None if every else largest_case(record)
+        lines += [_row(cells) for case, cells in _cases(record) if shown in (None, case)]
     return "\n".join(["", _caption(records), "", *lines, "", ""])
 
 
-def _cases(record: Record) -> Iterable[list[str]]:
+def _cases(record: Record) -> Iterable[tuple[tuple[str, str], list[str]]]:
+    """Dtype and shape, and the cells of its row, of each case that was measured."""
     rows = [row for row in speedup_table(record) if row.time is not None]
     for case in dict.fromkeys(row.case for row in rows):
         own = [row for row in rows if row.case == case]
         baseline = next((row for row in own if row.implementation == BASELINE), None)
         others = [row for row in own if row.implementation != BASELINE]
-        best = {row.backend: row for row in fastest(others, by=lambda row: row.backend)}
+        best = {group: row for row in fastest(others, by=_group) for group in [_group(row)]}
         first = min(own, key=_time)
-        yield [
-            record.header.operator,
-            f"{case[1]} {case[2]}",
-            duration(_time(baseline)) if baseline else "–",
-            *(_speedup(best.get(backend)) for backend, _ in _BACKENDS),
-            f"`{first.implementation}`",
-            "–" if first.ceiling_share is None else percent(first.ceiling_share),
-        ]
+        yield (
+            case[1:],
+            [
+                record.header.operator,
+                f"{case[1]} {case[2]}",
+                duration(_time(baseline)) if baseline else "–",
+                *(_speedup(best.get(group)) for group in (*dict(_BACKENDS), _LIBRARIES)),
+                f"`{first.implementation}`",
+                "–" if first.ceiling_share is None else percent(first.ceiling_share),
+            ],
+        )
 
 
 def _caption(records: Sequence[Record]) -> str:
@@ -72,6 +82,11 @@ def _caption(records: Sequence[Record]) -> str:
 
 def _commit(record: Record) -> str:
     return f"`{record.header.commit[:8]}`" + (" with changes" if record.header.dirty else "")
+
+
+def _group(row: Row) -> str:
+    """The column of an implementation: its back end, or that of everybody else's libraries."""
+    return row.backend if row.backend in dict(_BACKENDS) else _LIBRARIES
 
 
 def _row(cells: Iterable[str]) -> str:

@@ -56,8 +56,28 @@ def test_a_row_a_case_and_the_fastest_of_each_back_end(stored):
     row = next(line for line in (stored / "README.md").read_text().splitlines() if "M=8192" in line)
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     assert cells == [
-        "softmax", "float16 M=8192,N=8192", "254 µs", "0.847×", "–", "2.00×", "–", "`triton_row`", "53 %",
+        "softmax", "float16 M=8192,N=8192", "254 µs", "0.847×", "–", "2.00×", "–", "–", "`triton_row`", "53 %",
     ]  # fmt: skip
+
+
+def test_readme_has_the_largest_case_and_the_page_all_of_them(stored):
+    (stored / "docs").mkdir()
+    (stored / "docs" / "speed.md").write_text(f"{BEGIN}\n{END}\n")
+    rows = [ok("torch_eager", 9, M=64, N=64), ok("torch_eager", 254)]
+    store(stored / "results", record(*rows, machine="nvidia-h200", run_id="2027"))
+    done = groundspeed("table", "--readme", cwd=stored)
+    assert done.stdout.startswith("README.md and docs/speed.md: speed table written")
+    readme, page = ((stored / name).read_text() for name in ("README.md", "docs/speed.md"))
+    assert "M=8192" in readme and "M=64" not in readme
+    assert "M=8192" in page and "M=64" in page
+    (stored / "docs" / "speed.md").write_text(f"{BEGIN}\nstale\n{END}\n")
+    done = groundspeed("table", "--readme", "--check", cwd=stored)
+    assert done.returncode == 1 and "docs/speed.md: the speed table is stale" in done.stderr
+
+
+def test_libraries_have_a_column_of_their_own():
+    text = speed_table([record(ok("torch_eager", 300), ok("jax_jit", 200), ok("liger_row", 100))], "m")
+    assert "| 3.00× | `liger_row` |" in text
 
 
 def test_the_caption_says_on_what_and_at_which_commit():
