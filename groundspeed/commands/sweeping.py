@@ -60,6 +60,8 @@ def sweep(opened: Run, plan: Plan, places: Sequence[Place], patience: Patience, 
         try:
             busy += _sweep_on(held, names, shown, display, patience) if names else []
         except GpuBusy as last:
+            if not shown.begun:  # nothing is kept that could be gone on with
+                raise
             return [*shown.problems, f"{last}; {resume}"]
     for one in busy:
         display.say(str(one))
@@ -127,6 +129,7 @@ class _Shown:
 
     def __init__(self, display: Display, runs: Mapping[str, Run], several: bool) -> None:
         self._display, self.runs, self._several = display, runs, several
+        self.begun = False  # whether any operator was
         self._problems: dict[str, str] = {}
         self._say = _once(display)
 
@@ -139,6 +142,7 @@ class _Shown:
         """Raises GpuBusy; what else the user can mend is a problem of this operator."""
         run = self.runs[operator]
         where = f" on {lane.place.label}" if self._several else ""
+        self.begun = True
         self._display.begin(operator, _summary(run, operator) + (f", {lane.place.label}" if self._several else ""))
         show = partial(_show, self._display, names=durations.able_to_time(run, operator))
         try:

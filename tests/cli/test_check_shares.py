@@ -17,7 +17,7 @@ from groundspeed.project import find_project
 from groundspeed.records import Environment, Measurement
 from groundspeed.selection import Selection
 
-OPERATORS = ("relu", "softmax", "add")
+OPERATORS = ("rope", "softmax", "add")
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_a_worker_that_cannot_start_is_the_problem_of_its_operator(
     monkeypatch.setattr(checks, "supervise", fail)
     found = {one.operator: one for one in checks.check_operators(runs("cuda"))}
     assert found["add"].problem == "add: no worker" and not found["add"].rows
-    assert found["relu"].rows and not found["relu"].problem
+    assert found["rope"].rows and not found["rope"].problem
 
 
 def test_when_it_is_given_up_workers_at_work_are_ended(
