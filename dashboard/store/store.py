@@ -58,10 +58,14 @@ class Store:
             after = step(self.results, self._known, found, self._cache.folder)
             if after is None and not opened and not self._snapshot.version.endswith(_LOST):
                 return False
+            many = after is not None and not after.complete
             while after is not None and not after.complete:
                 self._keep(self._cache, after)
                 after = step(self.results, self._known, found, self._cache.folder)
             unsaved = self._keep(self._cache, after or self._known)
+            if many:  # so that the next start, from a disk that is cold by then, need not list their folders
+                self._scanner.scan(self._known.files)
+                self._keep_listed(self._cache)
             self._publish()
             if unsaved:
                 self._snapshot = _with_problem(self._snapshot, str(self._cache.folder), unsaved, _UNSAVED)

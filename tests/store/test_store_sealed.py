@@ -329,3 +329,14 @@ def test_the_time_of_a_folder_that_is_older_than_its_files_is_not_believed(tmp_p
     _run(tmp_path, 1, "relu")
     os.utime(path.parent, (0, 0))
     assert store.refresh() and store.snapshot.rows == 4
+
+
+def test_after_a_first_start_over_very_many_files_none_of_their_folders_is_listed(
+    tmp_path: Path, listed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(known_module, "MOST_AT_ONCE", 2)
+    for number in range(5):
+        _settle(_run(tmp_path, number))
+    open_store(tmp_path)
+    listed.clear()
+    assert open_store(tmp_path).snapshot.rows == 10 and not listed
