@@ -6,21 +6,27 @@ import contextlib
 import gc
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 
 import torch
 
+from groundspeed.measure.contender import Prepared
 from groundspeed.measure.referee import synchronize
 from groundspeed.measure.timers.base import Run
 
 
 def call_samples(
-    runs: Sequence[Run], rounds: int, device: str, seconds: float = math.inf
+    runs: Sequence[Run],
+    rounds: int,
+    device: str,
+    seconds: float = math.inf,
+    together: Callable[[], object] = lambda: None,
 ) -> list[list[tuple[float, float]]]:
     """For each run its (call, host) nanoseconds a round: until the device is done, and until the host is.
 
-    Runs alternate as in the timed rounds, forth and back. No round begins after ``seconds``, three taken.
+    Runs alternate as in the timed rounds, forth and back. No round begins after ``seconds``, three taken. ``together``
+    is waited for before each call: ranks meet in it.
     """
     began = time.monotonic()
     samples: list[list[tuple[float, float]]] = [[] for _ in runs]
@@ -31,6 +37,7 @@ def call_samples(
         for index in order:
             run = runs[index]
             synchronize(device)
+            together()
             start = time.perf_counter_ns()
             output = run()
             issued = time.perf_counter_ns()
@@ -40,6 +47,18 @@ def call_samples(
             samples[index].append((float(done - start), float(issued - start)))
         order.reverse()
     return samples
+
+
+def peak_of(prepared: Prepared, device: str) -> int | None:
+    """Peak memory of an implementation's call in bytes; None where torch's allocator does not see it all."""
+    contender = prepared.contender
+    if contender.opened.own_memory:
+        return None
+    if contender.implementation.backend == "cupy":
+        from groundspeed.backends.cupy_backend import torch_allocator
+
+        return peak_memory(prepared.run, device, torch_allocator())
+    return peak_memory(prepared.run, device)
 
 
 def peak_memory(run: Run, device: str, allocator: AbstractContextManager[None] | None = None) -> int:

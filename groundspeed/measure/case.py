@@ -13,19 +13,19 @@ from typing import Any
 import torch
 
 from groundspeed.analysis.stats import median
-from groundspeed.measure import calls, inputs, referee
+from groundspeed.measure import calls, inputs
 from groundspeed.measure.bench import PHASE_LIMITS, Bench, Fault, fault_row
 from groundspeed.measure.contender import Contender, Prepared
 from groundspeed.measure.energy import NoEnergy, measure_energy
 from groundspeed.measure.gpu_state import THERMAL, Reading, summary
+from groundspeed.measure.incredible import foreign_kernel, too_fast
 from groundspeed.measure.judging import Judged, disturbed, judge_again, judge_case
-from groundspeed.measure.referee.witness import Witnesses
+from groundspeed.measure.referee.witness import Witnesses, watchable
 from groundspeed.measure.sampling import Rounds, sample
 from groundspeed.measure.timers.base import Sample, sample_remarks
 from groundspeed.operator import Case, Operator
 from groundspeed.records import Accuracy, Clocks, Measurement
 
-_WATCHED_BYTES = {"cuda": 8 << 30, "cpu": 1 << 30}  # of timed calls' outputs kept for the referee
 _CALL_ROUNDS = 15
 _CALL_SECONDS = 0.1  # for each implementation
 
@@ -63,8 +63,7 @@ class Disturbed(Exception):
 
 
 def _watchable(bench: Bench, verdict: Judged) -> bool:
-    """Whether three outputs of every implementation can be held at once: a call's, a cold and a hot one."""
-    return 3 * verdict.sheet.output_bytes * len(verdict.ready) <= _WATCHED_BYTES[bench.device]
+    return watchable(verdict.sheet.output_bytes, len(verdict.ready), bench.device)
 
 
 def _after_timing(bench: Bench, verdict: Judged, timed: _Timed) -> dict[str, Fault]:
@@ -138,16 +137,8 @@ def compile_count() -> int:
 
 
 def _peak_memory(bench: Bench, prepared: Prepared) -> int | None:
-    """Bytes, or None where torch's allocator does not see them all."""
-    name = prepared.contender.name
-    if prepared.contender.opened.own_memory:
-        return None
-    with bench.phase("memory", name):
-        if prepared.contender.implementation.backend == "cupy":
-            from groundspeed.backends.cupy_backend import torch_allocator
-
-            return calls.peak_memory(prepared.run, bench.device, torch_allocator())
-        return calls.peak_memory(prepared.run, bench.device)
+    with bench.phase("memory", prepared.contender.name):
+        return calls.peak_of(prepared, bench.device)
 
 
 def _energy(bench: Bench, prepared: Prepared, timed: _Timed, index: int) -> tuple[float | None, str]:
@@ -172,6 +163,28 @@ def kernel_times(samples: Sequence[Sample], kernels: Sequence[str]) -> list[floa
     return [median(times) for times in zip(*alike, strict=True)]
 
 
+def by_quantity(samples: Sequence[Sample], called: Sequence[tuple[float, float]]) -> dict[str, list[float]]:
+    """``Measurement.samples`` of timed rounds and of (call, host) times."""
+    return {
+        "device_cold": [one.cold for one in samples],
+        "device_hot": [one.hot for one in samples],
+        "call": [call for call, _ in called],
+        "host": [host for _, host in called],
+    }
+
+
+def counts(spec: Operator, case: Case) -> dict[str, Any]:
+    """What a call of a case is counted to do, by the names of ``Measurement``'s fields."""
+    traffic = spec.traffic(case)
+    return {
+        "flops": spec.flop_count(case),
+        "bytes_read": traffic.read,
+        "bytes_written": traffic.write,
+        "bus_bytes": spec.bus_count(case),
+        "items": spec.samples(**case.dims) if spec.samples else 0,
+    }
+
+
 def _row(
     bench: Bench,
     spec: Operator,
@@ -186,10 +199,15 @@ def _row(
     samples = timed.rounds.samples[index]
     contender = prepared.contender
     kernels = max((one.kernels for one in samples), key=len, default=())
-    fault = _foreign_kernel(contender, kernels) or _too_fast(bench, spec, case, [one.cold for one in samples])
+    cold = sorted(one.cold for one in samples)
+    stranger = foreign_kernel(kernels, contender.opened.own_kernels())
+    fault = (
+        Fault("incorrect", stranger)
+        if stranger
+        else too_fast(spec, case, cold[len(cold) // 2] if cold else 0.0, bench.peak, bench.l2_bytes)
+    )
     if fault:
         return fault_row(contender.name, case, digest, fault, contender.digest)
-    traffic = spec.traffic(case)
     return Measurement(
         implementation=contender.name,
         dtype=case.dtype,
@@ -199,12 +217,7 @@ def _row(
         implementation_digest=contender.digest,
         unstable=timed.rounds.unstable[index],
         timer=timed.timer,
-        samples={
-            "device_cold": [one.cold for one in samples],
-            "device_hot": [one.hot for one in samples],
-            "call": [call for call, _ in timed.calls[index]],
-            "host": [host for _, host in timed.calls[index]],
-        },
+        samples=by_quantity(samples, timed.calls[index]),
         kernels=list(kernels),
         kernel_ns=kernel_times(samples, kernels),
         prepare_ns=prepared.prepare_ns,
@@ -212,10 +225,7 @@ def _row(
         peak_memory_bytes=taken.peak_bytes,
         energy_nj=taken.energy_nj,
         accuracy=found,
-        flops=spec.flop_count(case),
-        bytes_read=traffic.read,
-        bytes_written=traffic.write,
-        items=spec.samples(**case.dims) if spec.samples else 0,
+        **counts(spec, case),
         resources=list(contender.opened.resources()),
         tuned=contender.opened.tuned(),
         clocks=timed.clocks,
@@ -228,31 +238,3 @@ def _notes(timed: _Timed, index: int, taken: _Taken, own_memory: str) -> list[st
     memory = f"peak memory is not measured: {own_memory}" if own_memory else ""
     said = (retaken, *timed.remarks, *sample_remarks(timed.rounds.samples[index]), memory, taken.energy_remark)
     return [one for one in said if one]
-
-
-def _foreign_kernel(contender: Contender, kernels: Sequence[str]) -> Fault | None:
-    """A ``cuda_*`` or ``triton_*`` implementation launches its own kernels; copies and sets by the driver are free."""
-    own = contender.opened.own_kernels()
-    kernel = "" if own is None else referee.foreign_kernel(kernels, own)
-    if own is None or not kernel:
-        return None
-    return Fault("incorrect", f"own kernel: launches {kernel[:120]}, expected one of {', '.join(sorted(own))}")
-
-
-def _too_fast(bench: Bench, spec: Operator, case: Case, cold: Sequence[float]) -> Fault | None:
-    if bench.peak is None or not cold:
-        return None
-    traffic = spec.traffic(case)
-    middle = sorted(cold)[len(cold) // 2]
-    if middle <= 0:
-        return None
-    reason = referee.impossible(
-        traffic.read,
-        traffic.write,
-        bench.l2_bytes,
-        spec.fewest_flop_count(case),
-        middle,
-        bench.peak.bandwidth,
-        bench.peak.flops.get(case.dtype, 0.0),
-    )
-    return Fault("impossible", reason) if reason else None

@@ -26,14 +26,12 @@ def make_bench(job: Job, begin: Callable[[str, float, str], None]) -> Bench:
     timer = make_timer(job.device, job.timer, job.check_only)
     rules = briefly(REFEREE) if job.vouched else REFEREE
     if job.device != "cuda":
-        # A shared CPU does not settle to half a per cent: there the budget ends the rounds, and the row says so.
-        budget = exactly(job.rounds) if job.rounds else Budget(seconds=job.seconds, width=0.02, settle_rounds=2)
-        return Bench("cpu", timer, budget, seed=job.seed, rules=rules, begin=begin)
+        return Bench("cpu", timer, budget(job), seed=job.seed, rules=rules, begin=begin)
     properties = torch.cuda.get_device_properties(torch.cuda.current_device())
     return Bench(
         "cuda",
         timer,
-        exactly(job.rounds) if job.rounds else Budget(seconds=job.seconds),
+        budget(job),
         seed=job.seed,
         gpu=gpu_handle("cuda"),
         peak=peak(properties.name),
@@ -42,6 +40,16 @@ def make_bench(job: Job, begin: Callable[[str, float, str], None]) -> Bench:
         rules=rules,
         begin=begin,
     )
+
+
+def budget(job: Job) -> Budget:
+    """How long to sample."""
+    if job.rounds:
+        return exactly(job.rounds)
+    if job.device == "cuda":
+        return Budget(seconds=job.seconds)
+    # A shared CPU does not settle to half a per cent: there the budget ends the rounds, and the row says so.
+    return Budget(seconds=job.seconds, width=0.02, settle_rounds=2)
 
 
 def make_timer(device: str, asked: str = "", idle: bool = False) -> Timer:

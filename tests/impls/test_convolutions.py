@@ -6,9 +6,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from groundspeed.measure.bench import Bench
-from groundspeed.measure.case import _too_fast
 from groundspeed.measure.datasheet import Peak
+from groundspeed.measure.incredible import too_fast
 from groundspeed.operator import Case
 from tests.impls.judge import TREE, accepted, reference, tensors
 
@@ -142,11 +141,10 @@ def test_a_time_of_winograd_s_algorithm_is_not_called_impossible(operator: str) 
     """cuDNN takes it for float32: it may beat the data sheet's rate by the operations that are counted."""
     spec = TREE.spec(operator)
     peak = Peak(bandwidth=1e18, flops={"float32": 67e12})
-    bench = Bench("cuda", timer=None, budget=None, peak=peak, l2_bytes=60 << 20)  # type: ignore[arg-type]
     for case in spec.tier_cases("core"):
         counted, fewest = (1e9 * count / 67e12 for count in (spec.flop_count(case), spec.fewest_flop_count(case)))
         assert fewest < counted <= 4 * fewest * 1.001
         wide = Case("float32", case.shape)
-        assert _too_fast(bench, spec, wide, [(counted + fewest) / 2]) is None
-        fault = _too_fast(bench, spec, wide, [0.99 * fewest])
+        assert too_fast(spec, wide, (counted + fewest) / 2, peak, 60 << 20) is None
+        fault = too_fast(spec, wide, 0.99 * fewest, peak, 60 << 20)
         assert fault is not None and fault.failure == "impossible"

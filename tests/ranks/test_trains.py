@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("triton", reason="the flush is a Triton kernel")
 torch = pytest.importorskip("torch")
 
+from groundspeed.measure import calls  # noqa: E402
 from groundspeed.measure.ranks import case, trains  # noqa: E402
 from groundspeed.measure.ranks.case import CrewTimer, slowest  # noqa: E402
 from groundspeed.measure.timers import probes  # noqa: E402
@@ -53,8 +54,8 @@ def test_a_call_that_does_nothing_reads_what_a_pair_of_events_does(gpu, timed):
 
 
 def test_host_times_begin_when_all_hosts_are_there(gpu, timed, monkeypatch):
-    monkeypatch.setattr(trains.time, "perf_counter_ns", lambda: gpu.host)
-    monkeypatch.setattr(trains, "synchronize", lambda device: gpu.synchronize())
+    monkeypatch.setattr(calls.time, "perf_counter_ns", lambda: gpu.host)
+    monkeypatch.setattr(calls, "synchronize", lambda device: gpu.synchronize())
     (samples,) = trains.call_rounds([lambda: gpu.launch(50_000.0)], 2, "cuda")
     assert samples[1] == (62_000.0, 2_000.0)  # the barrier's 12 µs are in front: here it is the device's
 

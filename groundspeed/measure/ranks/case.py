@@ -15,10 +15,11 @@ from typing import Any
 import msgspec
 
 from groundspeed.analysis.stats import median
-from groundspeed.measure import referee
 from groundspeed.measure.bench import PHASE_LIMITS, Fault, fault_row
+from groundspeed.measure.case import by_quantity, counts
 from groundspeed.measure.datasheet import peak
 from groundspeed.measure.gpu_state import THERMAL, summary
+from groundspeed.measure.incredible import foreign_kernel, too_fast
 from groundspeed.measure.ranks.crew import Crew, RankLost, named
 from groundspeed.measure.referee import REFEREE
 from groundspeed.measure.referee.rules import later_calls
@@ -302,14 +303,13 @@ def _floor_remark(table: Table, names: Sequence[str]) -> str:
 
 def _row(table: Table, case: Case, judged: _Judged, timed: _Timed, place: int) -> Measurement | Fault:
     name = judged.ready[place]
-    samples, spec = timed.rounds.samples[place], table.spec
+    samples = timed.rounds.samples[place]
     resources, tuned, own = table.crew.ask("facts", name, limit=PHASE_LIMITS["check"], only=0)[0]
     recorded = table.ask_of(name, "check", "kernels", name)
     fault = _foreign(table, recorded, own) or _too_fast(table, case, [one.cold for one in samples])
     if fault is not None:
         return fault
     peaks = table.ask_of(name, "memory", "peak", name)
-    traffic = spec.traffic(case)
     blind = sorted({why for _, why in recorded if why})
     remarks = [
         f"{timed.rounds.retaken} rounds throttled and taken again" if timed.rounds.retaken else "",
@@ -325,22 +325,13 @@ def _row(table: Table, case: Case, judged: _Judged, timed: _Timed, place: int) -
         status="ok",
         unstable=timed.rounds.unstable[place],
         timer=timed.timer,
-        samples={
-            "device_cold": [one.cold for one in samples],
-            "device_hot": [one.hot for one in samples],
-            "call": [call for call, _ in timed.calls[place]],
-            "host": [host for _, host in timed.calls[place]],
-        },
+        samples=by_quantity(samples, timed.calls[place]),
         kernels=list(recorded[0][0]),
         prepare_ns=judged.first[name][0],
         first_run_ns=judged.first[name][1],
         peak_memory_bytes=None if None in peaks else max(peaks),
         accuracy=judged.accuracy[name],
-        flops=spec.flop_count(case),
-        bytes_read=traffic.read,
-        bytes_written=traffic.write,
-        bus_bytes=spec.bus_count(case),
-        items=spec.samples(**case.dims) if spec.samples else 0,
+        **counts(table.spec, case),
         resources=list(resources),
         tuned=tuned,
         clocks=timed.clocks,
@@ -350,27 +341,18 @@ def _row(table: Table, case: Case, judged: _Judged, timed: _Timed, place: int) -
 
 def _foreign(table: Table, recorded: Sequence[tuple[tuple[str, ...], str]], own: frozenset[str] | None) -> Fault | None:
     """A ``cuda_*`` or ``triton_*`` implementation launches its own kernels, on every rank."""
-    if own is None:
-        return None
     for rank, (kernels, _) in enumerate(recorded):
-        stranger = referee.foreign_kernel(kernels, own)
+        stranger = foreign_kernel(kernels, own)
         if stranger:
-            said = f"own kernel: launches {stranger[:120]}, expected one of {', '.join(sorted(own))}"
-            return Fault("incorrect", named(table.crew.world, rank, said))
+            return Fault("incorrect", named(table.crew.world, rank, stranger))
     return None
 
 
 def _too_fast(table: Table, case: Case, cold: Sequence[float]) -> Fault | None:
     """Faster than one GPU's data sheet allows for one rank's share."""
-    spec, environment = table.spec, table.environment
+    environment = table.environment
     top = peak(environment.device_name) if environment.device == "cuda" else None
-    middle = median(list(cold)) if cold else 0.0
-    if top is None or middle <= 0:
-        return None
-    traffic, flops = spec.traffic(case), spec.fewest_flop_count(case)
-    most = top.flops.get(case.dtype, 0.0)
-    reason = referee.impossible(traffic.read, traffic.write, environment.l2_bytes, flops, middle, top.bandwidth, most)
-    return Fault("impossible", reason) if reason else None
+    return too_fast(table.spec, case, median(cold) if cold else 0.0, top, environment.l2_bytes)
 
 
 def row_of(name: str, case: Case, digest: str, implementation_digest: str, found: Measurement | Fault) -> Measurement:

@@ -38,7 +38,7 @@ from groundspeed.measure.ranks.trains import Trains, make_trains
 from groundspeed.measure.ranks.view import of_rank, view_of
 from groundspeed.measure.referee import REFEREE, Complaint, Sheet
 from groundspeed.measure.referee.heap import held_bytes
-from groundspeed.measure.referee.witness import Witnesses
+from groundspeed.measure.referee.witness import Witnesses, watchable
 from groundspeed.measure.sides import adopt_tolerance, share_tunings
 from groundspeed.measure.timers.base import Sample
 from groundspeed.records import Accuracy, Ceilings, Environment, KernelResources
@@ -46,7 +46,6 @@ from groundspeed.tree import Tree
 
 _HOST = "127.0.0.1"  # ranks are of one machine
 _PATIENCE = timedelta(minutes=15)  # the worker's own is shorter, and it is the worker that ends them
-_WATCHED_BYTES = {"cuda": 8 << 30, "cpu": 1 << 30}  # of timed calls' outputs kept for the referee
 
 
 class Desk:
@@ -173,7 +172,8 @@ class Desk:
 
     def calls(self, names: Sequence[str], rounds: int) -> list[list[tuple[float, float]]]:
         """(call, host) ns of each in as many rounds, begun together and forth and back."""
-        self._witnesses = Witnesses([self._ready[name].run for name in names], self._watchable(len(names)))
+        watch = watchable(self._at_hand.output_bytes, len(names), self._job.device)
+        self._witnesses = Witnesses([self._ready[name].run for name in names], watch)
         with calls.quiet():
             return self._at_trains.calls(self._witnesses, rounds)
 
@@ -212,12 +212,7 @@ class Desk:
 
     def peak(self, name: str) -> int | None:
         """Most bytes that one call holds above what was there; None where torch's allocator does not see them all."""
-        prepared = self._ready[name]
-        if prepared.contender.implementation.backend == "cupy":
-            from groundspeed.backends.cupy_backend import torch_allocator
-
-            return calls.peak_memory(prepared.run, self._job.device, torch_allocator())
-        return calls.peak_memory(prepared.run, self._job.device)
+        return calls.peak_of(self._ready[name], self._job.device)
 
     def facts(self, name: str) -> tuple[tuple[KernelResources, ...], str, frozenset[str] | None]:
         """What the compiler gave its kernels, what an autotuner chose, and by which words its kernels are known."""
@@ -228,9 +223,6 @@ class Desk:
         found = self._opened[name]
         assert isinstance(found, Contender)
         return found
-
-    def _watchable(self, count: int) -> bool:
-        return 3 * self._at_hand.output_bytes * count <= _WATCHED_BYTES[self._job.device]
 
     @property
     def _at_hand(self) -> Sheet:

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 from torch import distributed
 
-from groundspeed.measure.referee import synchronize
+from groundspeed.measure.calls import call_samples
 from groundspeed.measure.timers.base import Run, Sample
-from groundspeed.measure.timers.behind import PRELUDE_NS, Blocker, nothing
+from groundspeed.measure.timers.behind import PRELUDE_NS, Blocker, Issued, nothing
 
 _CACHE_BYTES = 64 << 20  # read to empty a CPU's last-level cache
 
@@ -48,23 +48,8 @@ def make_trains(device: str) -> Trains:
 
 def call_rounds(runs: Sequence[Run], rounds: int, device: str) -> list[list[tuple[float, float]]]:
     """What a call costs the host, until it is issued and until the device is done; begun together."""
-    together = torch.zeros(1)
-    samples: list[list[tuple[float, float]]] = [[] for _ in runs]
-    order = list(range(len(runs)))
-    for _ in range(rounds):
-        for index in order:
-            run = runs[index]
-            synchronize(device)
-            distributed.all_reduce(together)
-            start = time.perf_counter_ns()
-            output = run()
-            issued = time.perf_counter_ns()
-            synchronize(device)
-            done = time.perf_counter_ns()
-            del output
-            samples[index].append((float(done - start), float(issued - start)))
-        order.reverse()
-    return samples
+    token = torch.zeros(1)
+    return call_samples(runs, rounds, device, together=lambda: distributed.all_reduce(token))
 
 
 class ClockTrains:
@@ -132,7 +117,7 @@ class EventTrains:
             trains = {index: self._issue(runs[index], spins[index]) for index in order}
             # A round at a time: the launch queue is finite, and a full one makes the host wait inside a train.
             torch.cuda.synchronize()
-            rounds.append([_sample(*trains[index]) for index in sorted(trains)])
+            rounds.append([_sample(trains[index]) for index in sorted(trains)])
         return rounds
 
     def floor(self, rounds: int) -> list[float]:
@@ -150,22 +135,10 @@ class EventTrains:
     def _barrier(self) -> None:
         distributed.all_reduce(self._token)
 
-    def _issue(self, run: Run, spin_ns: float) -> tuple[Any, ...]:
-        """Four events, of which each pair lies around a call, and whether the host was done before the device began."""
-        self._blocker.block(spin_ns)
-        blocked = torch.cuda.Event()
-        blocked.record()
-        self._flush()
-        events = []
-        for _ in range(2):
-            first, second = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            self._barrier()
-            first.record()
-            run()
-            second.record()
-            events += [first, second]
-        return (*events, not blocked.query())
+    def _issue(self, run: Run, spin_ns: float) -> Issued:
+        return self._blocker.issue(spin_ns, self._flush, [run, run], self._barrier)
 
 
-def _sample(first: Any, second: Any, third: Any, fourth: Any, ahead: bool) -> Sample:
-    return Sample(first.elapsed_time(second) * 1e6, third.elapsed_time(fourth) * 1e6, waited=not ahead)
+def _sample(issued: Issued) -> Sample:
+    cold, hot = issued.spans()
+    return Sample(cold, hot, waited=not issued.ahead)

@@ -8,13 +8,13 @@ from time import perf_counter
 from groundspeed.errors import UserError
 from groundspeed.machine import visible_gpus
 from groundspeed.measure.bench import Fault, memory_shortage
+from groundspeed.measure.device import budget
 from groundspeed.measure.opening import entries
 from groundspeed.measure.protocol import CaseDone, Channel, Job, Phase, Ready, Row, Teller
 from groundspeed.measure.ranks.case import Culprit, Muddle, SpecFault, Table, measure, row_of
 from groundspeed.measure.ranks.crew import Crew, RankLost
 from groundspeed.measure.ranks.member import serve
 from groundspeed.measure.ranks.view import too_wide
-from groundspeed.measure.sampling import Budget, exactly
 from groundspeed.measure.sides import takes_part
 from groundspeed.operator import Case, Operator
 from groundspeed.records import Environment, Measurement
@@ -181,13 +181,6 @@ def not_done(job: Job) -> tuple[str, ...]:
     if job.energy and job.device == "cuda":
         said.append("energy: not measured over several ranks")
     return tuple(said)
-
-
-def budget(job: Job) -> Budget:
-    """How long to sample: as on one device."""
-    if job.rounds:
-        return exactly(job.rounds)
-    return Budget(seconds=job.seconds) if job.device == "cuda" else Budget(job.seconds, width=0.02, settle_rounds=2)
 
 
 class _Attempt:

@@ -8,6 +8,13 @@ from typing import Any, overload
 
 from groundspeed.measure.timers.base import Run
 
+_WATCHED_BYTES = {"cuda": 8 << 30, "cpu": 1 << 30}
+
+
+def watchable(output_bytes: int, count: int, device: str) -> bool:
+    """Whether three outputs of each of ``count`` runs can be held at once: a call's, a cold and a hot one."""
+    return 3 * output_bytes * count <= _WATCHED_BYTES[device]
+
 
 class Witnesses(Sequence[Run]):
     """Runs for a timer; of each, the outputs of one round drawn at random are kept.

@@ -45,8 +45,17 @@ class Blocker:
     def block(self, nanoseconds: float) -> None:
         torch.cuda._sleep(int(self._cycles * min(_MAX_SPIN_NS, nanoseconds)))
 
-    def issue(self, nanoseconds: float, before: Callable[[], object], calls: Sequence[Run]) -> Issued:
-        """Block for so long, then ``before``, then each call between two events; waits for nothing."""
+    def issue(
+        self,
+        nanoseconds: float,
+        before: Callable[[], object],
+        calls: Sequence[Run],
+        together: Callable[[], object] = lambda: None,
+    ) -> Issued:
+        """Block for so long, then ``before``, then each call between two events; waits for nothing.
+
+        ``together`` is issued in front of each call's first event: ranks' streams meet in it.
+        """
         self.block(nanoseconds)
         blocked = torch.cuda.Event()
         blocked.record()
@@ -54,6 +63,7 @@ class Blocker:
         pairs = []
         for call in calls:
             first, second = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            together()
             first.record()
             call()
             second.record()
