@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import html as escaping
 import json
-import os
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,6 +19,7 @@ from dashboard.pages import PAGES
 from dashboard.regressions import prepare
 from dashboard.state import State, parse_state
 from dashboard.view import View, device_label, machine_names, metric_on, resolve
+from groundspeed.whole_files import replace_whole
 
 SCRIPTS = ("0_mount.js", "1_state.js", "2_theme.js", "3_tables.js", "4_matrices.js", "offline/views.js")
 PER_MACHINE = ("", "compare", "roofline", "regressions", "data")
@@ -43,15 +42,7 @@ def write_export(frames: Frames, path: Path, repository: Path) -> int:
     """Write the file whole or not at all; the number of views in it. Raises OSError as it comes."""
     views = list(_views(frames))
     document = _document(frames, views, repository)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(document)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    replace_whole(path, document.encode())
     return len(views)
 
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from groundspeed import digest
+from groundspeed.caches import cache_folder
 from groundspeed.errors import UserError
 from groundspeed.records import KernelResources
 
@@ -180,9 +181,7 @@ def extra_flags(source: Path) -> list[str]:
 
 def default_cache() -> Path:
     """GROUNDSPEED_CACHE, or the user's cache folder."""
-    named = os.environ.get("GROUNDSPEED_CACHE")
-    base = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "groundspeed"
-    return base / "build"
+    return cache_folder() / "build"
 
 
 def parse_resources(log: str) -> tuple[KernelResources, ...]:

@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import errno
 import gzip
-import os
-import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 import msgspec
+
+from groundspeed.whole_files import replace_whole
 
 SCHEMA = 1
 SUFFIX = ".jsonl.gz"
@@ -273,22 +273,6 @@ def write_whole(path: Path, payload: bytes) -> None:
     replace_whole(path, payload)
 
 
-def replace_whole(path: Path, payload: bytes) -> None:
-    """Write a file, and its folder: a reader sees the old one or the new. Raises OSError, and leaves nothing torn."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(payload)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
 def _parts(record: Record) -> list[msgspec.Struct]:
     return [record.header, *record.measurements, record.footer]
 
@@ -307,7 +291,15 @@ def _line(part: msgspec.Struct) -> bytes:
 def read_record(path: Path) -> Record:
     """Read one record file. Raises RecordError with the file and the reason when it is damaged or from the future."""
     try:
-        lines = gzip.decompress(path.read_bytes()).split(b"\n")[:-1]
+        return parse_record(path, path.read_bytes())
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be read: {error}") from error
+
+
+def parse_record(path: Path, payload: bytes) -> Record:
+    """A record from the bytes of its file; ``path`` is for errors. Raises RecordError."""
+    try:
+        lines = gzip.decompress(payload).split(b"\n")[:-1]
     except (OSError, EOFError, zlib.error) as error:
         raise RecordError(f"{path}: cannot be read: {error}") from error
     if len(lines) < 2:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from groundspeed.records import replace_whole
+from groundspeed.whole_files import replace_whole
 
 SUFFIX = ".md"
 

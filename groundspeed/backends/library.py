@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import traceback
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from pathlib import Path
 from groundspeed.backends import patches
 from groundspeed.backends.base import Opened, Unusable, torch_outputs, unsupported_of
 from groundspeed.errors import UserError
+from groundspeed.installed import version_of
 from groundspeed.tree import Implementation, Tree
 
 
@@ -78,10 +78,7 @@ class Library:
 
     def version(self) -> str:
         """Of the wheel that is installed; empty where none is."""
-        try:
-            return importlib.metadata.version(self.distribution)
-        except importlib.metadata.PackageNotFoundError:
-            return ""
+        return version_of(self.distribution)
 
 
 def _own_fault(error: Exception, root: Path) -> bool:

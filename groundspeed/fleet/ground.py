@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import platform
 import socket
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 
 from groundspeed import nvml
 from groundspeed.fleet.work import About
+from groundspeed.installed import version_of
 from groundspeed.machine import cpu_model, machine_of, machine_without_gpu, visible_gpus
 from groundspeed.measure.gpu_state import Gpu, hashed
 from groundspeed.measure.lane import CPU, VISIBLE, Place
@@ -61,7 +61,7 @@ class Ground:
                 machine=self.machine,
                 place=hashed(host),
                 label=self.label,
-                torch=installed("torch"),
+                torch=version_of("torch"),
                 python=_python(),
                 problem=problem or missing,
             )
@@ -74,7 +74,7 @@ class Ground:
             label=self.label,
             device_name=gpu.name,
             driver=driver.driver() if driver else "",
-            torch=version or installed("torch"),
+            torch=version or version_of("torch"),
             python=_python(),
             problem=problem or fault,
         )
@@ -93,7 +93,7 @@ class Ground:
             return said[-1].removeprefix("torch "), ""
         lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
         why = lines[-1][:200] if lines else f"it ended with status {done.returncode}"
-        return "", f"torch {installed('torch')} cannot use the GPU: {why}"
+        return "", f"torch {version_of('torch')} cannot use the GPU: {why}"
 
     def why_unfit(self) -> str:
         """Why nothing can be measured here any more, or empty. A CPU stays what it is."""
@@ -103,13 +103,6 @@ class Ground:
         if gpu.uuid not in {one.uuid for one in visible_gpus()}:
             return "the GPU has fallen off the bus: its driver does not list it any more"
         return self.probe()[1]
-
-
-def installed(distribution: str) -> str:
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return ""
 
 
 def _python() -> str:

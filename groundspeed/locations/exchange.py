@@ -10,7 +10,7 @@ from pathlib import Path
 
 from groundspeed.locations.kinds import NOTES, Kind, fault_of, kind_of, together, travelling, union
 from groundspeed.locations.shelf import Held, Shelf
-from groundspeed.records import replace_whole
+from groundspeed.whole_files import replace_whole
 
 _AT_ONCE = 256  # files held in memory
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import fcntl
 import os
-import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from groundspeed.locations.kinds import NOTES, travelling
 from groundspeed.locations.shelf import Held
-from groundspeed.records import replace_whole
+from groundspeed.whole_files import add_whole, replace_whole
 
 
 class FolderShelf:
@@ -32,9 +31,7 @@ class FolderShelf:
     def add(self, files: Mapping[str, Path]) -> set[str]:
         late = set()
         for path, source in files.items():
-            target = self._folder / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if not _put_new(target, source.read_bytes()):
+            if not add_whole(self._folder / path, source.read_bytes()):
                 late.add(path)
         return late
 
@@ -61,20 +58,3 @@ class FolderShelf:
 
     def is_newer(self, path: str, payload: bytes, modified: float) -> bool:
         return modified > (self._folder / path).stat().st_mtime
-
-
-def _put_new(target: Path, payload: bytes) -> bool:
-    """Write a file whole, unless there is one by then: a link to a name that is taken fails, a rename would not."""
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(payload)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.link(temporary, target)
-    except FileExistsError:
-        return False
-    finally:
-        os.unlink(temporary)
-    return True

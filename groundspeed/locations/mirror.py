@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from groundspeed.caches import cache_folder
 from groundspeed.errors import UserError
 from groundspeed.git import git
 from groundspeed.locations import exchange
@@ -34,10 +35,7 @@ def mirrored(place: Path | Location, root: Path) -> Path:
         return place
     folder = mirror_of(place, root)
     with _locked(folder):
-        shelf = _shelf(place, root, folder)
-        if isinstance(shelf, BranchShelf) and not shelf.tip:
-            raise UserError(f"{place}: no such branch; the first groundspeed store push {place} makes it")
-        exchange.pull(shelf, folder, mirror=True)
+        exchange.pull(_filled(place, root, folder), folder, mirror=True)
     return folder
 
 
@@ -84,10 +82,7 @@ def pull(place: Path | Location, results: Path, root: Path) -> Moved:
             raise UserError(f"{place} is no folder: expected one with results")
         return exchange.pull(FolderShelf(place), results)
     with _locked(mirror_of(place, root)) as folder:
-        shelf = _shelf(place, root, folder)
-        if isinstance(shelf, BranchShelf) and not shelf.tip:
-            raise UserError(f"{place}: no such branch; the first groundspeed store push {place} makes it")
-        return exchange.pull(shelf, results)
+        return exchange.pull(_filled(place, root, folder), results)
 
 
 def remove(paths: Collection[str], place: Location, root: Path) -> None:
@@ -111,9 +106,7 @@ def mirror_of(place: Location, root: Path) -> Path:
     text = f"{place.url if isinstance(place, Bucket) else (place.repository, place.branch)}"
     full = f"{text} {root.resolve() if of_checkout else ''} {os.environ.get('AWS_ENDPOINT_URL', '')}"
     readable = re.sub(r"[^A-Za-z0-9.]+", "-", str(place)).strip("-.")[-60:]
-    named = os.environ.get("GROUNDSPEED_CACHE")
-    base = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "groundspeed"
-    return base / "locations" / f"{readable}-{hashlib.sha256(full.encode()).hexdigest()[:12]}"
+    return cache_folder() / "locations" / f"{readable}-{hashlib.sha256(full.encode()).hexdigest()[:12]}"
 
 
 @contextlib.contextmanager
@@ -130,6 +123,14 @@ def _locked(folder: Path) -> Iterator[Path]:
         yield folder
     finally:
         os.close(handle)
+
+
+def _filled(place: Location, root: Path, folder: Path) -> Shelf:
+    """A place to read from. Raises UserError for a branch that nobody has pushed to yet."""
+    shelf = _shelf(place, root, folder)
+    if isinstance(shelf, BranchShelf) and not shelf.tip:
+        raise UserError(f"{place}: no such branch; the first groundspeed store push {place} makes it")
+    return shelf
 
 
 def _shelf(place: Location, root: Path, folder: Path) -> Shelf:

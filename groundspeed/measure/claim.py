@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from groundspeed.caches import user_cache
 from groundspeed.errors import UserError
 from groundspeed.measure.gpu_state import hashed
 
@@ -61,7 +62,7 @@ def claim(uuid: str, label: str, patience: Patience, tell: Callable[[str], None]
 
 def lock_folder() -> Path:
     """The user's cache folder, and not the runtime folder: only some sessions of a user have that one."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "groundspeed" / "locks"
+    return user_cache() / "locks"
 
 
 def _lock(descriptor: int, label: str, patience: Patience, tell: Callable[[str], None]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import platform
 from collections.abc import Iterable
@@ -11,6 +10,8 @@ import torch
 
 import groundspeed
 from groundspeed.backends.libraries import versions
+from groundspeed.installed import version_of
+from groundspeed.machine import cpu_model
 from groundspeed.measure import gpu_state
 from groundspeed.records import Environment
 
@@ -33,16 +34,16 @@ def describe(device: str, backends: Iterable[str] = ()) -> Environment:
         "device": device,
         "python": platform.python_version(),
         "os": f"{platform.system()} {platform.release()}",
-        "cpu": _cpu_model(),
+        "cpu": cpu_model(),
         "threads": torch.get_num_threads(),
         "torch": str(torch.__version__),
-        "triton": _version("triton"),
-        "cupy": _version("cupy-cuda13x") or _version("cupy-cuda12x") or _version("cupy"),
+        "triton": version_of("triton"),
+        "cupy": version_of("cupy-cuda13x") or version_of("cupy-cuda12x") or version_of("cupy"),
         "libraries": versions(backends),
         "groundspeed": groundspeed.__version__,
     }
     if device != "cuda":
-        return Environment(device_name=_cpu_model(), memory_bytes=_physical_memory(), **common)
+        return Environment(device_name=cpu_model(), memory_bytes=_physical_memory(), **common)
     properties = torch.cuda.get_device_properties(torch.cuda.current_device())
     gpu = gpu_handle(device)
     return Environment(
@@ -69,13 +70,6 @@ def free_memory(device: str) -> int:
     return int(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
 
 
-def _version(distribution: str) -> str:
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return ""
-
-
 def _nvcc() -> str:
     from groundspeed.build import find_toolchain
     from groundspeed.errors import UserError
@@ -88,14 +82,3 @@ def _nvcc() -> str:
 
 def _physical_memory() -> int:
     return int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-
-
-def _cpu_model() -> str:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            for line in file:
-                if line.startswith("model name"):
-                    return line.partition(":")[2].strip()
-    except OSError:
-        return platform.processor() or platform.machine()
-    return platform.processor() or platform.machine()

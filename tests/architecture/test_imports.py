@@ -22,6 +22,9 @@ FOUNDATION = (
     "groundspeed.git",
     "groundspeed.revisions",
     "groundspeed.kernel_names",
+    "groundspeed.whole_files",
+    "groundspeed.caches",
+    "groundspeed.installed",
 )
 TREE = ("groundspeed.tree", "groundspeed.selection", "groundspeed.project", "groundspeed.guests")
 HOST = ("groundspeed.machine", "groundspeed.nvml", "groundspeed.build")
@@ -31,7 +34,10 @@ MEASURE = ("groundspeed.backends", "groundspeed.measure", "groundspeed.session")
 ALLOWED: dict[str, tuple[str, ...]] = {
     "groundspeed.errors": (),
     "groundspeed.operator": ("groundspeed.errors",),
-    "groundspeed.records": (),
+    "groundspeed.records": ("groundspeed.whole_files",),
+    "groundspeed.whole_files": (),
+    "groundspeed.caches": (),
+    "groundspeed.installed": (),
     "groundspeed.digest": FOUNDATION,
     "groundspeed.git": (),
     "groundspeed.revisions": ("groundspeed.git", "groundspeed.errors"),
@@ -44,7 +50,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "groundspeed.nvml": FOUNDATION,
     "groundspeed.machine": ("groundspeed.nvml", "groundspeed.build", *FOUNDATION),
     "groundspeed.build": (*FOUNDATION, "groundspeed.tree"),
-    "groundspeed.analysis": ("groundspeed.records",),
+    "groundspeed.analysis": ("groundspeed.records", "groundspeed.whole_files"),
     "groundspeed.scaffold": (),
     "groundspeed.locations": FOUNDATION,
     "groundspeed.report": ("groundspeed.analysis", "groundspeed.records", "groundspeed.errors"),
@@ -115,6 +121,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "groundspeed.project",
         "groundspeed.revisions",
         "groundspeed.writable",
+        "groundspeed.whole_files",
     ),
     "benchmarks": ("groundspeed.asv_suite", "groundspeed.asv_inventory", "groundspeed.asv_sweep"),
 }

@@ -234,6 +234,7 @@ def test_shared_folders_hold_no_implementations(tmp_path):
         ({"GROUNDSPEED_CACHE": "/c", "XDG_CACHE_HOME": "/x"}, "/c/build"),
         ({"XDG_CACHE_HOME": "/x"}, "/x/groundspeed/build"),
         ({"HOME": "/h"}, "/h/.cache/groundspeed/build"),
+        ({"XDG_CACHE_HOME": "", "HOME": "/h"}, "/h/.cache/groundspeed/build"),
         ({"GROUNDSPEED_CACHE": "", "HOME": "/h"}, "/h/.cache/groundspeed/build"),
     ],
 )
