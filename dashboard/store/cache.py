@@ -12,7 +12,6 @@ cannot be written, a temporary folder serves for the life of the process.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import tempfile
@@ -71,9 +70,8 @@ class Cache:
         self._write(LISTED, msgspec.json.encode(listed))
 
     def _write(self, name: str, payload: bytes) -> None:
-        temporary = self.folder / f".{name}.{os.getpid()}"
-        temporary.write_bytes(payload)
-        os.replace(temporary, self.folder / name)
+        with chunks.replacing(self.folder / name) as temporary:
+            temporary.write_bytes(payload)
 
     def save(self, index: Index, new: list[Chunk], replaced: Collection[str]) -> None:
         """Write new chunks in memory, then the index that names all of them; delete what it has not named for an hour.

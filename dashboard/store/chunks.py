@@ -14,7 +14,7 @@ import contextlib
 import dataclasses
 import os
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -110,12 +110,17 @@ class Chunk:
 def new_chunk(measurements: pl.DataFrame, runs: pl.DataFrame, stamps: Mapping[str, Stamp]) -> Chunk:
     """A chunk in memory of the rows of files with these stamps."""
     files = [stamps[source] for source in runs["source"].cast(pl.String)]
-    numbered = runs.with_columns(
-        run=pl.int_range(runs.height, dtype=pl.UInt32()),
+    stamped = runs.with_columns(
         mtime_ns=pl.Series([file.mtime_ns for file in files], dtype=pl.Int64()),
         size=pl.Series([file.size for file in files], dtype=pl.Int64()),
     )
-    return Chunk(uuid.uuid4().hex, numbered, measurements[newest_rows(measurements)], held=measurements)
+    return _in_memory(stamped, measurements)
+
+
+def _in_memory(runs: pl.DataFrame, rows: pl.DataFrame) -> Chunk:
+    """Of stamped runs, which are numbered anew, and all their rows."""
+    numbered = runs.with_columns(run=pl.int_range(runs.height, dtype=pl.UInt32())).select(list(HELD_RUNS))
+    return Chunk(uuid.uuid4().hex, numbered, rows[newest_rows(rows)], held=rows)
 
 
 def latest_of(rows: pl.LazyFrame) -> pl.DataFrame:
@@ -128,20 +133,14 @@ def latest_of(rows: pl.LazyFrame) -> pl.DataFrame:
 def merge(chunks: Sequence[Chunk]) -> Chunk:
     """One chunk in memory of the rows of many."""
     runs = pl.concat([chunk.runs for chunk in chunks], rechunk=True)
-    rows = pl.concat([chunk.rows() for chunk in chunks]).collect().rechunk()
-    numbered = runs.with_columns(run=pl.int_range(runs.height, dtype=pl.UInt32()))
-    return Chunk(uuid.uuid4().hex, numbered, rows[newest_rows(rows)], held=rows)
+    return _in_memory(runs, pl.concat([chunk.rows() for chunk in chunks]).collect().rechunk())
 
 
 def split(chunk: Chunk) -> list[Chunk]:
     """Chunks in memory of one partition each."""
     key = ["machine", "project", "operator"]
-    parts = []
-    for runs in chunk.runs.partition_by(key, maintain_order=True):
-        rows = chunk.rows(runs).collect()
-        numbered = runs.with_columns(run=pl.int_range(runs.height, dtype=pl.UInt32()))
-        parts.append(Chunk(uuid.uuid4().hex, numbered, rows[newest_rows(rows)], held=rows))
-    return parts
+    parts = chunk.runs.partition_by(key, maintain_order=True)
+    return [_in_memory(runs, chunk.rows(runs).collect()) for runs in parts]
 
 
 def save(folder: Path, chunk: Chunk) -> None:
@@ -158,14 +157,8 @@ def seal(folder: Path, chunk: Chunk) -> Chunk:
     numbers = chunk.runs.select("source", "run")
     order = [pl.col(name).to_physical() for name in _ORDER]  # in one piece each, whichever first
     rows = chunk.held.sort(order, maintain_order=True).join(numbers, on="source", how="left", maintain_order="left")
-    temporary = folder / f".{path.name}.{os.getpid()}"
-    try:
+    with replacing(path) as temporary:
         rows.select(list(SEALED)).write_parquet(temporary, compression="lz4", row_group_size=_ROW_GROUP)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            temporary.unlink()
-        raise
     _write_described(folder, chunk)
     return dataclasses.replace(chunk, held=None, path=path)
 
@@ -176,12 +169,18 @@ def _write_described(folder: Path, chunk: Chunk) -> None:
 
 
 def _write(path: Path, frame: pl.DataFrame) -> None:
+    # A column of nulls alone is left out: it is made again on loading, and then costs no memory.
+    filled = frame.select([column for column in frame if column.null_count() < frame.height])
+    with replacing(path) as temporary:
+        filled.write_ipc(temporary, compression="lz4")
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Where to write what takes a file's place at the end. What the cache loses is made again: nothing is synced."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        # A column of nulls alone is left out: it is made again on loading, and then costs no memory.
-        frame.select([column for column in frame if column.null_count() < frame.height]).write_ipc(
-            temporary, compression="lz4"
-        )
+        yield temporary
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
