@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from groundspeed import session
-from groundspeed.errors import UserError
+from groundspeed.errors import UserError, kind_and_line
 from groundspeed.machine import chosen_device
 from groundspeed.measure.first_call_subset import read_subset
 from groundspeed.measure.supervisor import Progress
@@ -57,7 +57,7 @@ def sweep(root: Path, operator: str, environment: Mapping[str, str] = os.environ
         return Swept(None, str(error), failed=True)
     except Exception as error:
         traceback.print_exc()
-        shown = f"{operator}: the sweep ended with {type(error).__name__}: {error}".splitlines()[0]
+        shown = f"{operator}: the sweep ended with {kind_and_line(error)}"
         return Swept(None, f"{shown}; for the traceback type: asv run --verbose --bench {operator}", failed=True)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import secrets
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from groundspeed.measure.protocol import Job
 from groundspeed.measure.supervisor import Outcome, Progress, supervise
 from groundspeed.operator import Case
 from groundspeed.records import SUFFIX, Footer, Header, Measurement, Record, read_records, record_path, write_record
+from groundspeed.run_ids import new_run_id
 from groundspeed.selection import Selection
 from groundspeed.tree import Implementation, Tree
 
@@ -97,7 +97,7 @@ def open_run(
         root=root,
         results=results,
         machine=machine,
-        run_id=run_id or _new_run_id(known),
+        run_id=run_id or new_run_id(known.hash),
         device=device,
         selection=selection,
         tree=tree,
@@ -311,9 +311,3 @@ def _command(run: Run, operator: str) -> str:
     words += ["--energy"] if run.selection.energy else []
     words += ["--first-call", "cold"] if run.first_call else []
     return shlex.join(words)
-
-
-def _new_run_id(commit: git.Commit) -> str:
-    """Sorts by time; the commit is for people, the random end for two runners that start in one second."""
-    when = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    return f"{when}-{commit.hash[:8] or 'nocommit'}-{secrets.token_hex(2)}"

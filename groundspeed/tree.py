@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 
 from groundspeed import digest
-from groundspeed.errors import UserError
+from groundspeed.errors import UserError, kind_and_line
 from groundspeed.operator import Case, Operator, is_name
 
 BACKENDS = ("torch", "cuda", "triton", "cupy")
@@ -106,11 +106,17 @@ class Tree:
             module = tree.load(f"{operator}.spec")
             spec = module.SPEC
         except Exception as error:
-            shown = f"{type(error).__name__}: {error}".splitlines()[0]
-            raise SpecError(f"{operator}: {path} cannot be used: {shown}") from error
+            raise SpecError(f"{operator}: {path} cannot be used: {kind_and_line(error)}") from error
         if not isinstance(spec, Operator):
             raise SpecError(f"{operator}: {path}: SPEC is a {type(spec).__name__}, expected an Operator")
         return spec
+
+    def is_spread(self, operator: str) -> bool:
+        """Whether an operator's work is spread over processes. False for a spec that cannot be used."""
+        try:
+            return bool(self.spec(operator).world)
+        except SpecError:
+            return False  # said by name when its turn comes
 
     def implementations(self, operator: str) -> tuple[Implementation, ...]:
         """Every implementation of an operator: the baseline first, then by back end and name.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from groundspeed.backends import patches
 from groundspeed.backends.base import Opened, Unusable, torch_outputs, unsupported_of
-from groundspeed.errors import UserError
+from groundspeed.errors import UserError, kind_and_line
 from groundspeed.installed import version_of
 from groundspeed.tree import Implementation, Tree
 
@@ -58,11 +58,10 @@ class Library:
         try:
             module = tree.load(f"{implementation.operator}.{implementation.name}")
         except Exception as error:
-            if _own_fault(error, tree.root):
+            if _own_fault(error, tree):
                 raise
-            said = f"{type(error).__name__}: {error}".splitlines()[0]
             what = f"{self.distribution} {self.version()} is installed, and cannot be imported here"
-            raise Unusable(f"{what}: {said}") from error
+            raise Unusable(f"{what}: {kind_and_line(error)}") from error
         changed = patches.since(before)
         if changed and not self.alone:
             raise UserError(
@@ -81,9 +80,9 @@ class Library:
         return version_of(self.distribution)
 
 
-def _own_fault(error: Exception, root: Path) -> bool:
-    """Whether a file of the tree raised it by itself: no package was missing, and none raised it when imported."""
-    if isinstance(error, ImportError):
-        return False
+def _own_fault(error: Exception, tree: Tree) -> bool:
+    """Whether a file of the tree raised it by itself: no package was missing or older, none raised it when imported."""
+    if isinstance(error, ImportError) and error.name:
+        return error.name.partition(".")[0] == tree.package
     frames = traceback.extract_tb(error.__traceback__)
-    return bool(frames) and Path(frames[-1].filename).resolve().is_relative_to(root.resolve())
+    return bool(frames) and Path(frames[-1].filename).resolve().is_relative_to(tree.root.resolve())

@@ -18,6 +18,7 @@ from groundspeed.calibrate.methods import CannotTime
 from groundspeed.calibrate.probes import Probe, Run, named
 from groundspeed.calibrate.protocol import GO, Done, Event, Found, Loaded, Loading, Ready, Step, Task
 from groundspeed.calibrate.schema import Cost, Missing, Ratio, Reading
+from groundspeed.errors import first_line, kind_and_line
 from groundspeed.measure.worker import end_with
 from groundspeed.records import Ceilings
 
@@ -135,8 +136,7 @@ class _Child:
             for one in produce():
                 self._tell(_found(one))
         except Exception as error:
-            kind = "" if isinstance(error, CannotTime) else f"{type(error).__name__}: "
-            shown = f"{kind}{error}".strip().splitlines()[0][:300]
+            shown = (first_line(error) if isinstance(error, CannotTime) else kind_and_line(error))[:300]
             self._tell(Found(missing=(Missing(method, shown, probe, self._task.process),)))
 
     def _tell(self, event: Event) -> None:

@@ -16,10 +16,9 @@ from pathlib import Path
 
 from groundspeed.operator import Operator
 from groundspeed.project import find_project, parse_target, shown
+from groundspeed.report.columns import LIBRARIES, TITLES, column_of
 from groundspeed.report.style import Style
-from groundspeed.tree import BACKENDS, SpecError, Tree
-
-_OTHERS = "libraries"
+from groundspeed.tree import SpecError, Tree
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,8 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _overview(tree: Tree, style: Style) -> list[str]:
-    counts = {name: Counter(_column(i.backend) for i in tree.implementations(name)) for name in tree.operators()}
-    backends = [*BACKENDS, *([_OTHERS] if any(count[_OTHERS] for count in counts.values()) else [])]
+    counts = {name: Counter(column_of(i.backend) for i in tree.implementations(name)) for name in tree.operators()}
+    backends = [*TITLES, *([LIBRARIES] if any(count[LIBRARIES] for count in counts.values()) else [])]
     wide = max((len(name) for name in counts), default=0)
     cells = "".join(f"{backend:>{_wide(backend)}}" for backend in backends)
     lines = [style.dim(f"{'operator':<{wide}}{cells}   cases small/core/full")]
@@ -52,10 +51,6 @@ def _overview(tree: Tree, style: Style) -> list[str]:
         lines.append(f"{style.bold(name.ljust(wide))}{numbers}   {_sizes(tree, name)}")
     total = sum(sum(count.values()) for count in counts.values())
     return [*lines, "", f"{len(counts)} operators, {total} implementations. One in full: groundspeed list OPERATOR"]
-
-
-def _column(backend: str) -> str:
-    return backend if backend in BACKENDS else _OTHERS
 
 
 def _wide(column: str) -> int:

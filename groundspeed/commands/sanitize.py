@@ -73,7 +73,7 @@ def _chosen(targets: Sequence[str], tree: Tree) -> list[Implementation]:
     named = [parse_target(text, tree) for text in targets]
     wanted = []
     for operator in tree.operators():
-        if _is_spread(operator, tree):
+        if tree.is_spread(operator):
             if any(target.operator == operator for target in named):
                 raise UserError(
                     f"{operator} is spread over processes, and compute-sanitizer is run on one; leave it out"
@@ -87,15 +87,6 @@ def _chosen(targets: Sequence[str], tree: Tree) -> list[Implementation]:
             f"no {_BACKEND}_* implementation in {', '.join(targets) or 'the tree'}; name one: OPERATOR/IMPL"
         )
     return wanted
-
-
-def _is_spread(operator: str, tree: Tree) -> bool:
-    from groundspeed.tree import SpecError
-
-    try:
-        return bool(tree.spec(operator).world)
-    except SpecError:
-        return False  # said when its turn comes
 
 
 def _build(tree: Tree, chosen: Sequence[Implementation], gpu: str) -> None:

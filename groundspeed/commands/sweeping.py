@@ -25,7 +25,6 @@ from groundspeed.report.units import clock
 from groundspeed.session import Run
 from groundspeed.tree import SpecError
 
-_BEFORE_CASES = ("start", "load", "ceilings")
 _INTO_CASE = {"calls": 0.6, "time": 0.65, "memory": 0.95}
 
 Plan = Mapping[str, tuple[str, ...]]
@@ -52,7 +51,7 @@ def sweep(opened: Run, plan: Plan, places: Sequence[Place], patience: Patience, 
     if not left:
         return []
     order = list(left) if len(places) == 1 else longest_first(expected)
-    spread_out = [name for name in order if wide not in places and _is_spread(left[name], name)]
+    spread_out = [name for name in order if wide not in places and left[name].tree.is_spread(name)]
     shown = _Shown(display, left, several=len(places) > 1 or bool(spread_out))
     busy: list[GpuBusy] = []
     parts = [([name for name in order if name not in spread_out], places), (spread_out, [wide])]
@@ -93,14 +92,7 @@ def _wide_place(opened: Run, places: Sequence[Place]) -> Place:
 
 def _filed(run: Run, operator: str, wide: Place) -> Run:
     """An operator that is spread over GPUs is filed under the machine that has as many."""
-    return replace(run, machine=machine_of(wide.gpus)) if wide.gpus and _is_spread(run, operator) else run
-
-
-def _is_spread(run: Run, operator: str) -> bool:
-    try:
-        return bool(run.tree.spec(operator).world)
-    except SpecError:
-        return False  # reported by name when its turn comes
+    return replace(run, machine=machine_of(wide.gpus)) if wide.gpus and run.tree.is_spread(operator) else run
 
 
 def shard_of(opened: Run, plan: Plan, typed: str) -> Cut:
@@ -200,14 +192,14 @@ def _uses_compiler(runs: Iterable[Run]) -> bool:
 
 
 def _show(display: Display, event: Progress, names: Sequence[str]) -> None:
-    case = f"case {event.case + 1} of {event.cases}" if event.phase not in _BEFORE_CASES else ""
+    case = f"case {event.case + 1} of {event.cases}" if event.in_case else ""
     where = ", ".join(part for part in (event.implementation, case) if part)
     display.update(event.operator, event.phase, where, _share(event, names))
 
 
 def _share(event: Progress, names: Sequence[str]) -> float:
     """Of an operator's work: whole cases, and how far into the present one. Roughly, for the bar."""
-    if event.phase in _BEFORE_CASES or not event.cases:
+    if not event.in_case:
         return 0.0
     within = _INTO_CASE.get(event.phase, 0.0)
     if event.implementation in names and event.phase in ("prepare", "first run", "check"):

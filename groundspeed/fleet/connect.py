@@ -17,7 +17,7 @@ from threading import Thread
 from typing import Any
 
 import groundspeed
-from groundspeed.errors import UserError
+from groundspeed.errors import UserError, first_line
 
 AUTO = "auto"
 _CLIENT_PORT = 10001  # of ray://, unless another is named
@@ -95,10 +95,10 @@ def _connect(ray: Any, address: str) -> str:
         ray.init(address=address, **how)
     except ConnectionError as error:
         if address != AUTO:
-            raise UserError(f"--fleet {address}: no cluster answers there: {_line(error)}") from error
+            raise UserError(f"--fleet {address}: no cluster answers there: {first_line(error)}") from error
         return _own(ray, how)
     except (ValueError, RuntimeError, OSError) as error:
-        raise UserError(f"--fleet {address}: {_line(error)}") from error
+        raise UserError(f"--fleet {address}: {first_line(error)}") from error
     return f"the cluster at {address if address != AUTO else ray.get_runtime_context().gcs_address}"
 
 
@@ -119,8 +119,3 @@ def _own(ray: Any, how: dict[str, object]) -> str:
 
     ray.init(num_gpus=visible_gpu_count(), include_dashboard=False, object_store_memory=_STORE, **how)
     return "this machine alone: no cluster runs here"
-
-
-def _line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from groundspeed.fleet.account import moved
+from groundspeed.fleet.account import by_operator, moved
 from groundspeed.fleet.driver import FIRST, Driver, FleetLost, HeadLost, Limits
-from groundspeed.fleet.ground import Ground
+from groundspeed.fleet.ground import SUSPECT, Ground
 from groundspeed.fleet.ledger import Ledger, totals
 from groundspeed.fleet.scratch import scratch_folder
 from groundspeed.fleet.shipping import pack, unpack
@@ -23,7 +23,6 @@ from groundspeed.measure.paired import PairedEngine
 from groundspeed.tree import Tree
 
 BASE, HEAD = "base", "head"  # in an order, for the folder that each station unpacks it to
-_SUSPECT = ("crash", "timeout")  # failures that a GPU which is gone has too
 _FIRST_GUESS = 2.0  # seconds for one case of one pair in one process; only the order of operators depends on it
 
 
@@ -191,11 +190,8 @@ class GateFleet:
     def _cost(self) -> str:
         lines = self.ledger.lines
         spent = totals(lines)
-        by = {line.operator: 0.0 for line in lines if line.operator}
-        for line in lines:
-            if line.operator:
-                by[line.operator] += line.seconds
-        listed = ", ".join(f"{name} {seconds:.1f}" for name, seconds in sorted(by.items(), key=lambda item: -item[1]))
+        ranked = sorted(by_operator(lines).items(), key=lambda item: -item[1])
+        listed = ", ".join(f"{name} {seconds:.1f}" for name, seconds in ranked)
         gpus = len({line.place for line in lines})
         held, idle = sum(spent.values()), spent.get("idle", 0.0)
         return f"cost: {held:.1f} GPU-seconds on {gpus}, {idle:.1f} of them idle: {listed}"
@@ -224,4 +220,4 @@ def _kind(samples: PairSamples) -> str:
 
 def _has_crashed(evidence: Evidence) -> bool:
     outcomes = [one for found in (evidence.first, evidence.fresh) for each in found.values() for one in each]
-    return any(side.failure in _SUSPECT for one in outcomes for side in (one.base, one.head))
+    return any(side.failure in SUSPECT for one in outcomes for side in (one.base, one.head))

@@ -21,6 +21,7 @@ _PROBE = (
     "import torch; torch.cuda.init(); torch.zeros(1, device='cuda').add_(1).item(); print('torch', torch.__version__)"
 )
 _PROBE_SECONDS = 180.0
+SUSPECT = ("crash", "timeout")  # failures that a GPU which is gone has too
 
 
 @dataclass(frozen=True)

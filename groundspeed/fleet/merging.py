@@ -149,11 +149,7 @@ def _check_overlap(shards: Sequence[Shard]) -> None:
         for operator in shard.cut.operators:
             other = owner.setdefault(operator, shard)
             if other is not shard:
-                why = (
-                    ""
-                    if other.cut.inventory == shard.cut.inventory
-                    else ": they knew other durations, and were cut apart"
-                )
+                why = "" if other.cut.inventory == shard.cut.inventory else f": {_CUT_APART}"
                 raise UserError(f"{operator} is in {_label(other)} and in {_label(shard)}{why}; run them again")
 
 

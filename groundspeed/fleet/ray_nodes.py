@@ -11,7 +11,7 @@ import ray
 from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from groundspeed.errors import UserError
+from groundspeed.errors import UserError, first_line
 from groundspeed.fleet.driver import HeadLost
 from groundspeed.fleet.ground import machine_here
 
@@ -140,7 +140,7 @@ def machines(device: str, without: frozenset[str]) -> Machines:
         try:
             name = ray.get(reference, timeout=_NODE_ANSWERS)
         except RayError as error:
-            why = f"{node.host} does not answer: {_first_line(error)}"
+            why = f"{node.host} does not answer: {first_line(error)}"
             raise UserError(f"{why}; add --fleet-without {node.host}") from error
         found.rooms[name] = found.rooms.get(name, 0) + rooms
         found.hosts[name] = found.hosts.get(name, frozenset()) | {node.host}
@@ -153,8 +153,3 @@ def cluster_device() -> str:
     if named:
         return named
     return "cuda" if ray.cluster_resources().get("GPU", 0) else "cpu"
-
-
-def _first_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__

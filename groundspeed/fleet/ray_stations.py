@@ -16,6 +16,7 @@ import ray
 from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from groundspeed.errors import first_line
 from groundspeed.fleet.driver import HeadLost
 from groundspeed.fleet.ray_nodes import Node, NodeWatch
 from groundspeed.fleet.station import Make, Station
@@ -86,7 +87,7 @@ class RayStations:
         try:
             return self._poll(seconds)
         except ConnectionError as error:  # of ray://
-            raise HeadLost(f"the connection to the cluster is gone: {_first_line(error)}") from error
+            raise HeadLost(f"the connection to the cluster is gone: {first_line(error)}") from error
 
     def _poll(self, seconds: float) -> list[Happening]:
         nodes = self._watch.nodes()
@@ -227,7 +228,7 @@ class RayStations:
         self._failures[seat.kind] += not left
         why = "its node left the fleet" if left else "its process died"
         if not seat.opened and not left:
-            why = f"no station could be opened: {_first_line(error)}"
+            why = f"no station could be opened: {first_line(error)}"
         return Lost(name, why, node_left=left)
 
     @staticmethod
@@ -239,8 +240,3 @@ class RayStations:
             return  # the same is found where its work is awaited
         if look.name == seat.look.name:
             seat.look = look
-
-
-def _first_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from groundspeed import session
 from groundspeed.errors import UserError
-from groundspeed.fleet.ground import Ground
+from groundspeed.fleet.ground import SUSPECT, Ground
 from groundspeed.fleet.scratch import scratch_folder
 from groundspeed.fleet.shipping import unpack
 from groundspeed.fleet.work import About, Tell, Unfit
@@ -20,9 +20,6 @@ from groundspeed.measure.supervisor import Progress
 from groundspeed.records import read_record
 from groundspeed.selection import Selection
 from groundspeed.session import Run
-
-_BEFORE_CASES = ("start", "load", "ceilings")
-_SUSPECT = ("crash", "timeout")  # failures that a GPU which is gone has too
 
 
 @dataclass(frozen=True)
@@ -81,7 +78,7 @@ class SweepBench:
         except UserError as error:
             self._check_fit(error)
             raise UserError(str(error).replace(f"{self._folder}/", "")) from error
-        if any(row.failure in _SUSPECT for row in read_record(path).measurements):
+        if any(row.failure in SUSPECT for row in read_record(path).measurements):
             self._check_fit(None)
         payload = path.read_bytes()
         path.unlink()
@@ -128,6 +125,6 @@ class SweepBench:
 def _told(event: Progress) -> tuple[str, float]:
     """What a sweep's event says, and how much of the sweep is done: whole cases, by the rows that are there."""
     where = f" {event.implementation}" if event.implementation else ""
-    if event.phase in _BEFORE_CASES or not event.cases:
+    if not event.in_case:
         return event.phase + where, 0.0
     return f"{event.phase}{where}, case {event.case + 1} of {event.cases}", event.case / event.cases

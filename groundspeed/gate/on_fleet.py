@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import secrets
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 
 from groundspeed import git
 from groundspeed.fleet.connect import Connection, connected
@@ -18,6 +16,7 @@ from groundspeed.fleet.running import passed_on
 from groundspeed.fleet.view import view
 from groundspeed.gate.session import Where
 from groundspeed.project import find_project
+from groundspeed.run_ids import new_run_id
 
 
 @contextmanager
@@ -33,7 +32,7 @@ def on_fleet(args: argparse.Namespace) -> Iterator[tuple[Where, Connection]]:
         machine = there.chosen(args.fleet_machine)
         without |= there.others(machine)
         commit = git.head(project.root).hash
-        name = f"gate-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{commit[:8] or 'nocommit'}-{secrets.token_hex(2)}"
+        name = f"gate-{new_run_id(commit)}"
         print(f"groundspeed: {name} on {machine} of {connection.where}", file=sys.stderr)
         ledger = Ledger(project.results, name, "gate", commit, pull_request(args.pull_request))
         fleet = GateFleet(machine, device, without, 0.0, ledger, view(sys.stderr), passed_on())

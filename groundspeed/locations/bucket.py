@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from groundspeed.errors import UserError
+from groundspeed.errors import UserError, first_line
 from groundspeed.locations.kinds import NOTES
 from groundspeed.locations.place import Bucket, redacted
 from groundspeed.locations.shelf import Held
@@ -165,5 +165,4 @@ def _reason(error: Exception) -> str:
 
 
 def _short(error: Exception) -> str:
-    lines = redacted(str(error)).strip().splitlines()
-    return lines[0][:200] if lines else type(error).__name__
+    return redacted(first_line(error))[:200]

@@ -12,6 +12,7 @@ from time import perf_counter
 import torch
 
 from groundspeed.build import BuildError
+from groundspeed.errors import kind_and_line
 from groundspeed.measure.datasheet import Peak
 from groundspeed.measure.gpu_state import Gpu
 from groundspeed.measure.referee import REFEREE, Referee
@@ -78,7 +79,7 @@ def as_fault(error: Exception, device: str, *roots: Path) -> Fault:
 
     ``roots`` are folders of operators: the innermost line under one of them is where it raised.
     """
-    shown = f"{type(error).__name__}: {error}".strip().splitlines()[0][:400]
+    shown = kind_and_line(error)[:400]
     line = raised_at(error, *roots)
     if line:
         shown = f"{shown} ({line})"

@@ -16,6 +16,7 @@ from typing import NoReturn
 
 import msgspec
 
+from groundspeed.errors import kind_and_line
 from groundspeed.measure.protocol import Channel, Dying, FirstCallTimed, Job, Phase
 from groundspeed.measure.worker import end_with
 
@@ -88,7 +89,7 @@ def _shown(error: Exception, job: Job) -> str:
     from groundspeed.measure.bench import raised_at
 
     line = raised_at(error, Path(job.tree), Path(job.specs))
-    shown = f"{type(error).__name__}: {error}".strip().splitlines()[0][:400]
+    shown = kind_and_line(error)[:400]
     return f"{shown} ({line})" if line else shown
 
 

@@ -34,6 +34,11 @@ class Progress:
     rows: int
     rows_expected: int
 
+    @property
+    def in_case(self) -> bool:
+        """Whether a case is being measured: before the first, a worker starts, loads and reads ceilings."""
+        return self.cases > 0 and self.phase not in ("start", "load", "ceilings")
+
 
 @dataclass
 class Outcome:

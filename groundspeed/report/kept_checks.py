@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from groundspeed.records import SUFFIX, Header, Measurement, Record, RecordError, read_record
+from groundspeed.report.columns import LIBRARIES, TITLES, column_of
 from groundspeed.report.remarks import count, failed, skipped
 from groundspeed.report.style import Style
-
-BACKENDS = {"torch": "PyTorch", "cuda": "CUDA C++", "triton": "Triton", "cupy": "CuPy"}
-_LIBRARIES = "libraries"  # all other back ends, in one column
 
 
 @dataclass(frozen=True)
@@ -52,8 +50,8 @@ def markdown(kept: KeptChecks) -> list[str]:
     """Where and when, a table of operators by back ends, then what failed and what was left out, with the reasons."""
     plain = Style()
     counts = {status: count(kept.entries, status) for status in ("ok", "failed", "skipped")}
-    found = {row.backend for rows in kept.entries.values() for row in rows}
-    columns = BACKENDS | ({_LIBRARIES: _LIBRARIES} if found - set(BACKENDS) else {})
+    found = {column_of(row.backend) for rows in kept.entries.values() for row in rows}
+    columns = TITLES | ({LIBRARIES: LIBRARIES} if LIBRARIES in found else {})
     lines = [
         _where(kept.headers),
         "",
@@ -96,7 +94,7 @@ def _libraries(headers: Sequence[Header]) -> dict[str, str]:
 
 
 def _cell(rows: Sequence[Measurement], column: str) -> str:
-    own = [row for row in rows if (row.backend if row.backend in BACKENDS else _LIBRARIES) == column]
+    own = [row for row in rows if column_of(row.backend) == column]
     if not own:
         return "–"
     names = {row.implementation for row in own}

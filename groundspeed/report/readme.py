@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from groundspeed.analysis.speedup import BASELINE, Row, fastest, speedup_table
 from groundspeed.records import Record
+from groundspeed.report.columns import LIBRARIES, TITLES, column_of
 from groundspeed.report.largest import largest_case
 from groundspeed.report.marks import replace_between
 from groundspeed.report.units import duration, percent, significant
@@ -13,8 +14,7 @@ from groundspeed.report.units import duration, percent, significant
 BEGIN = "<!-- speed table: begin; written by `groundspeed table --readme`, do not edit -->"
 END = "<!-- speed table: end -->"
 
-_BACKENDS = (("torch", "other PyTorch"), ("cuda", "CUDA C++"), ("triton", "Triton"), ("cupy", "CuPy"))
-_LIBRARIES = "libraries"
+_COLUMNS = TITLES | {"torch": "other PyTorch", LIBRARIES: LIBRARIES}
 
 
 def replace_table(page: str, table: str, name: str = "README.md") -> str:
@@ -32,7 +32,7 @@ def speed_table(records: Sequence[Record], machine: str, every: bool = True) -> 
             f"\nThere is no result of a core run on `{machine}` yet; `groundspeed run --tier core` there, then\n"
             "`groundspeed table --readme` here, puts the table in this place.\n\n"
         )
-    titles = ["operator", "case", f"`{BASELINE}`", *(title for _, title in _BACKENDS), _LIBRARIES, "fastest"]
+    titles = ["operator", "case", f"`{BASELINE}`", *_COLUMNS.values(), "fastest"]
     lines = [_row([*titles, "of ceiling"]), _row(["---", "---", *["---:"] * (len(titles) - 3), "---", "---:"])]
     for record in records:
         shown = None if every else largest_case(record)
@@ -47,7 +47,7 @@ def _cases(record: Record) -> Iterable[tuple[tuple[str, str], list[str]]]:
         own = [row for row in rows if row.case == case]
         baseline = next((row for row in own if row.implementation == BASELINE), None)
         others = [row for row in own if row.implementation != BASELINE]
-        best = {group: row for row in fastest(others, by=_group) for group in [_group(row)]}
+        best = {_column(row): row for row in fastest(others, by=_column)}
         first = min(own, key=_time)
         yield (
             case[1:],
@@ -55,7 +55,7 @@ def _cases(record: Record) -> Iterable[tuple[tuple[str, str], list[str]]]:
                 record.header.operator,
                 f"{case[1]} {case[2]}",
                 duration(_time(baseline)) if baseline else "–",
-                *(_speedup(best.get(group)) for group in (*dict(_BACKENDS), _LIBRARIES)),
+                *(_speedup(best.get(column)) for column in _COLUMNS),
                 f"`{first.implementation}`",
                 "–" if first.ceiling_share is None else percent(first.ceiling_share),
             ],
@@ -84,9 +84,8 @@ def _commit(record: Record) -> str:
     return f"`{record.header.commit[:8]}`" + (" with changes" if record.header.dirty else "")
 
 
-def _group(row: Row) -> str:
-    """The column of an implementation: its back end, or that of everybody else's libraries."""
-    return row.backend if row.backend in dict(_BACKENDS) else _LIBRARIES
+def _column(row: Row) -> str:
+    return column_of(row.backend)
 
 
 def _row(cells: Iterable[str]) -> str:

@@ -88,8 +88,7 @@ class _Layout:
     name: int
     ceiling: bool
     bar: int
-    compute: bool
-    peer: bool
+    bound: str
 
     @classmethod
     def of(cls, rows: Sequence[Row], style: Style, bound: str) -> _Layout:
@@ -99,7 +98,7 @@ class _Layout:
         room -= _CEILING.width if ceiling else 0
         name = min(longest, room)
         left = room - name - 2
-        return cls(style, name, ceiling, min(left, 16) if left >= 4 else 0, bound == "compute", bound == "peer")
+        return cls(style, name, ceiling, min(left, 16) if left >= 4 else 0, bound)
 
     def titles(self) -> str:
         columns = (*_COLUMNS, _CEILING) if self.ceiling else _COLUMNS
@@ -121,9 +120,9 @@ class _Layout:
         return f" {mark} {name}{text}{'  ' + bar if bar else ''}".rstrip()
 
     def _rate(self, row: Row) -> str:
-        if self.compute and row.flops_per_second:
+        if self.bound == "compute" and row.flops_per_second:
             return units.rate(row.flops_per_second, "FLOP/s")
-        if self.peer and row.bus_bytes_per_second:
+        if self.bound == "peer" and row.bus_bytes_per_second:
             return units.rate(row.bus_bytes_per_second, "B/s")
         return units.rate(row.bytes_per_second, "B/s") if row.bytes_per_second else "–"
 

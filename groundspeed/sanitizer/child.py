@@ -18,6 +18,7 @@ import torch
 
 from groundspeed.backends import backend
 from groundspeed.backends.base import Opened
+from groundspeed.errors import kind_and_line
 from groundspeed.measure.referee.bits import reach
 from groundspeed.operator import Case, Operator
 from groundspeed.sanitizer.protocol import Began, Declined, Event, Finished, Raised, Ran, Request
@@ -90,7 +91,7 @@ def _run(opened: Opened, tensors: Mapping[str, torch.Tensor], device: str) -> No
 
 
 def _shown(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".strip().splitlines()[0][:300]
+    return kind_and_line(error)[:300]
 
 
 def main() -> None:

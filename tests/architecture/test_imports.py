@@ -25,6 +25,7 @@ FOUNDATION = (
     "groundspeed.whole_files",
     "groundspeed.caches",
     "groundspeed.installed",
+    "groundspeed.run_ids",
 )
 TREE = ("groundspeed.tree", "groundspeed.selection", "groundspeed.project", "groundspeed.guests")
 HOST = ("groundspeed.machine", "groundspeed.nvml", "groundspeed.build")
@@ -38,6 +39,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "groundspeed.whole_files": (),
     "groundspeed.caches": (),
     "groundspeed.installed": (),
+    "groundspeed.run_ids": (),
     "groundspeed.digest": FOUNDATION,
     "groundspeed.git": (),
     "groundspeed.revisions": ("groundspeed.git", "groundspeed.errors"),

@@ -94,6 +94,8 @@ def test_a_variable_that_the_user_set_stays(pretend, monkeypatch):
     ("package", "reason"),
     [
         ("import not_there_either\n", "ModuleNotFoundError: No module named 'not_there_either'"),
+        ("import math\nraise ImportError('libpretend.so.1 is missing')\n", "ImportError: libpretend.so.1 is missing"),
+        ("from sys import row_stack\n", "ImportError: cannot import name 'row_stack' from 'sys' (unknown location)"),
         ("import math\nmath.row_stack\n", "AttributeError: module 'math' has no attribute 'row_stack'"),
     ],
 )
@@ -107,10 +109,18 @@ def test_one_that_is_installed_and_cannot_be_imported_is_no_fault_of_the_impleme
     assert str(caught.value) == f"pretend 1.2.3 is installed, and cannot be imported here: {reason}"
 
 
-def test_what_an_implementation_does_wrong_itself_stays_its_fault(pretend, tmp_path):
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("NONE = [][0]", IndexError),
+        ("raise ImportError('libfoo.so.1: cannot open shared object file')", ImportError),
+        ("from .nowhere import kernel", ImportError),
+    ],
+)
+def test_what_an_implementation_does_wrong_itself_stays_its_fault(pretend, tmp_path, line, kind):
     library, tree = pretend
-    (tmp_path / "impls" / "double" / "pretend_call.py").write_text('"""Wrong."""\n\nimport pretend\n\nNONE = [][0]\n')
-    with pytest.raises(IndexError):
+    (tmp_path / "impls" / "double" / "pretend_call.py").write_text(f'"""Wrong."""\n\nimport pretend\n\n{line}\n')
+    with pytest.raises(kind):
         library.open_implementation(tree, tree.implementation("double", "pretend_call"))
 
 

@@ -16,6 +16,7 @@ from typing import Protocol
 import torch
 from torch import distributed
 
+from groundspeed.errors import first_line
 from groundspeed.measure.calls import call_samples
 from groundspeed.measure.timers.base import Run, Sample
 from groundspeed.measure.timers.behind import PRELUDE_NS, Blocker, Issued, nothing
@@ -130,7 +131,7 @@ class EventTrains:
         try:
             return tuple(span.name for span in record(run)), ""
         except RuntimeError as error:  # another profiler has CUPTI, or the driver refuses
-            return (), str(error).strip().splitlines()[0][:200]
+            return (), first_line(error)[:200]
 
     def _barrier(self) -> None:
         distributed.all_reduce(self._token)

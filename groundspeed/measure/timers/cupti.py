@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch.autograd import profiler
 
+from groundspeed.errors import first_line
 from groundspeed.measure.timers.base import Fitted, Run, Sample
 from groundspeed.measure.timers.behind import PRELUDE_NS, Blocker
 from groundspeed.measure.timers.probes import Flush
@@ -48,7 +49,7 @@ class CuptiTimer:
             try:
                 seen = record(issue)
             except RuntimeError as error:
-                return str(error).strip().splitlines()[0][:200]
+                return first_line(error)[:200]
             if all(any(name in span.name for span in seen) for name in (SPIN, FLUSH, MARK)):
                 return None
         return f"it recorded {len(seen)} of 3 kernels"

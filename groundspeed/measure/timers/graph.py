@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from groundspeed.errors import kind_and_line
 from groundspeed.measure.timers.base import Fitted, Run, Sample, Timer
 from groundspeed.measure.timers.behind import PRELUDE_NS, Blocker, nothing
 
@@ -160,8 +161,7 @@ def capture(run: Run, launches: int, broken: list[Any]) -> Any:
         return graph
     broken.append(graph)
     _recover(stream, pool)
-    shown = f"{type(fault).__name__}: {fault}".strip().splitlines()[0][:200]
-    raise CaptureError(shown) from fault
+    raise CaptureError(kind_and_line(fault)[:200]) from fault
 
 
 @contextlib.contextmanager
