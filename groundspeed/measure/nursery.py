@@ -49,7 +49,11 @@ def main() -> NoReturn:
 
 @contextmanager
 def _devices_by_nvml() -> Iterator[None]:
-    """Have torch ask NVML whether there are GPUs: asked by imports, CUDA would be initialised to answer."""
+    """Have torch ask NVML whether there are GPUs where an import asks: CUDA's runtime would be initialised to answer.
+
+    PyTorch documents the variable for forked processes that fail with a CUDA initialization error ("CUDA environment
+    variables").
+    """
     before = os.environ.get(_BY_NVML)
     os.environ[_BY_NVML] = "1"
     try:

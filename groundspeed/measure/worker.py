@@ -79,8 +79,9 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
     tree = specs if job.specs == job.tree else Tree(Path(job.tree), specs=specs)
     chosen = [one for _, _, one in entries(job, tree)]
     spec = adopt_tolerance(tree.spec(job.operator), job.tolerance)
-    # Else the first case that is compiled would pay for all. Its imports ask CUDA how many devices there are: after
-    # that no process forked from this one may use CUDA, so where ranks are to be forked they do their own.
+    # Else the first case that is compiled would pay for all. Where ranks are to be forked they do their own: these
+    # imports may initialise CUDA (PyTorch asks the runtime whether there are devices), which forked processes cannot
+    # use after their parent.
     if not (spec.world and job.device == "cuda") and preload.uses_compiler(f for one in chosen for f in one.files):
         preload.compiler()
         if job.device == "cuda":

@@ -4,8 +4,9 @@
 // wide rows, with the mask applied on the way in. Predicted: a tenth less than cuda_block at 32768 elements, where that
 // holds one row a multiprocessor. Rows of up to 65536 elements; compute capability 9.0.
 //
-// It does not pay on an H200: 164.8 µs against cuda_block's 164.3 for float32 rows of 32768. Blocks of other rows do
-// not fill the pause better than cuda_block's own warps do, and the cluster's barrier is added.
+// It does not pay on an H200: 164.8 µs against cuda_block's 164.3 for float32 rows of 32768. Presumably blocks of other
+// rows fill the pause no better than cuda_block's own warps do, and the cluster's barrier comes on top; no profile has
+// shown it.
 //
 // Reached on nvidia-h200 at a6dbf2ac: 176 µs for float32 M=16384,N=4096, 3.42 TB/s, 79 % of the memory ceiling, 3.19
 // times as fast as torch_eager.

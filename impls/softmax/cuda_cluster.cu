@@ -6,9 +6,9 @@
 // one barrier of the cluster. Predicted: cuda_block's time for rows that one block holds (up to 8192 elements), a tenth
 // less beyond. Rows of up to 65536 elements; compute capability 9.0.
 //
-// It does not pay on an H200: 22.5 µs against cuda_block's 21.3 for bfloat16 rows of 32768. Blocks of other rows do not
-// fill the pause better than cuda_block's own warps do, and the cluster's barrier is added. cuda_pipeline, which has
-// the next row on its way, takes 18.0.
+// It does not pay on an H200: 22.5 µs against cuda_block's 21.3 for bfloat16 rows of 32768. Presumably blocks of other
+// rows fill the pause no better than cuda_block's own warps do, and the cluster's barrier comes on top; no profile has
+// shown it. cuda_pipeline, which has the next row on its way, takes 18.0.
 //
 // Reached on nvidia-h200 at a6dbf2ac: 130 µs for float32 M=8192,N=8192, 4.12 TB/s, 96 % of the memory ceiling, 2.12
 // times as fast as torch_eager.
