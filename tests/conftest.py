@@ -6,7 +6,7 @@ import functools
 import re
 import shutil
 import subprocess
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 
 import pytest
 
@@ -30,11 +30,29 @@ def why_no_browser() -> str | None:
     return None if chromium() else "needs Chromium: none of " + ", ".join(NAMES) + " is installed"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    spread = config.pluginmanager.hasplugin("xdist")
     for item in items:
+        if spread:
+            item.add_marker(pytest.mark.xdist_group(_together(item)))
         for mark, why in (("gpu", why_no_gpu), ("browser", why_no_browser)):
             if item.get_closest_marker(mark) and (reason := why()):
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _together(item: pytest.Item) -> str:
+    """What must run in one process: a file's tests, and all of the fleet's, as one Ray cluster would find another."""
+    file = item.nodeid.partition("::")[0]
+    return "fleet" if file.startswith("tests/fleet/") else file
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_worker_of_xdist() -> Iterator[None]:
+    """A pytest that a test starts is not spread; pytest-benchmark would take it to be, and time nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT", "PYTEST_XDIST_TESTRUNUID"):
+            patch.delenv(name, raising=False)
+        yield
 
 
 @pytest.hookimpl(wrapper=True)

@@ -40,7 +40,15 @@ if [ "$#" = 0 ]; then
     # The tests below find everything compiled; here it shows what compiling costs.
     stage cuda "$python" -m pytest -q tests/architecture/test_cuda_builds.py
 fi
-stage tests "$python" -m pytest --durations=15 "$@"
+if [ "$#" = 0 ]; then
+    # Files side by side, but not what is judged by a time that it takes, nor what shares the GPU.
+    workers=$(getconf _NPROCESSORS_ONLN)
+    [ "$workers" -le 4 ] || workers=4  # each may hold a browser, a worker of its own and torch
+    stage tests "$python" -m pytest -q --durations=15 -n "$workers" --dist loadgroup -m "not quiet and not gpu"
+    stage quiet "$python" -m pytest -q --durations=5 -m "quiet or gpu"
+else
+    stage tests "$python" -m pytest --durations=15 "$@"
+fi
 
 if [ -n "$failed" ]; then
     echo "failed:$failed"

@@ -17,6 +17,7 @@ NEEDLESS = "[x.neg() for _ in range(400)][0].neg().clamp(min=0)"  # exact, and 4
 NANO = 1e-9
 
 
+@pytest.mark.quiet
 @pytest.mark.slow
 def test_six_commits_with_everything_that_happens_to_a_repository(tmp_path: Path) -> None:
     project = make_scratch(tmp_path, ("relu",))

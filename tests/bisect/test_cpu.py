@@ -11,6 +11,7 @@ FILE = "impls/rowsum/torch_eager.py"
 SLOW = EAGER.replace("return x.sum(1)", "x.exp().log().exp().log()\n        return x.sum(1)")
 
 
+@pytest.mark.quiet
 @pytest.mark.slow
 def test_a_planted_slow_commit_is_found_beside_a_broken_one(repo, bisected):
     repo.git("rm", "-rq", "impls")

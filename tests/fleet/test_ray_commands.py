@@ -99,6 +99,7 @@ def project(tmp_path, capsys):
     return repo
 
 
+@pytest.mark.quiet
 @pytest.mark.slow
 @needs_ray
 def test_a_gate_finds_on_a_fleet_what_became_slow(cluster, driver, project, tmp_path):

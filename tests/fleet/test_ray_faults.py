@@ -32,6 +32,7 @@ def names(count):
     return [f"op_{number:03}" for number in range(count)]
 
 
+@pytest.mark.quiet
 def test_three_workers_come_close_to_the_best_that_there_is(cluster):
     """The figures of four are in docs/fleet.md: python -m groundspeed.fleet.overhead."""
     cost = fleet_cost(cluster.address, workers=3, operators=9, seconds=1.0)

@@ -86,6 +86,7 @@ def plant(repo, *names):
     return repo.commit("Plant faults")
 
 
+@pytest.mark.quiet
 @pytest.mark.slow
 def test_memory_accuracy_slow_path_and_a_failing_import_are_each_caught(real, real_engine):
     plant(real, *FAULTS)
@@ -108,6 +109,7 @@ def test_memory_accuracy_slow_path_and_a_failing_import_are_each_caught(real, re
     assert hot["ratio"] < 2  # the median does not show it
 
 
+@pytest.mark.quiet
 @pytest.mark.slow
 def test_a_base_that_does_not_import_is_no_pass(real, real_engine):
     broken = plant(real, "torch_absent")

@@ -67,6 +67,7 @@ def real(tmp_path, repo):
     return repo
 
 
+@pytest.mark.quiet
 @pytest.mark.slow
 def test_a_planted_slow_commit_is_caught_and_its_undoing_improves(real, real_engine):
     real.edit("impls/rowsum/torch_eager.py", "return x.sum(1)", "x.exp().log().exp().log()\n        return x.sum(1)")
@@ -84,6 +85,7 @@ def test_a_planted_slow_commit_is_caught_and_its_undoing_improves(real, real_eng
     assert result.status == 0 and result.verdicts(metric="device_hot") == {"improved"}
 
 
+@pytest.mark.quiet
 @pytest.mark.slow
 def test_a_wrong_head_is_broken_and_an_equal_one_unchanged(real, real_engine):
     real.edit("impls/rowsum/torch_eager.py", "return x.sum(1)", "return x.sum(1) * 1.01")

@@ -162,6 +162,7 @@ def test_a_failure_is_not_remembered(tmp_path, tool):
     assert build.build(root, source, tool, tmp_path / "cache").binary.exists()
 
 
+@pytest.mark.quiet
 def test_many_are_compiled_side_by_side(tmp_path):
     tool = fake_toolchain(tmp_path, seconds=0.4)
     root = tree(tmp_path / "tree", **{name: f"int {name};\n" for name in "abcdef"})
@@ -171,6 +172,7 @@ def test_many_are_compiled_side_by_side(tmp_path):
     assert time.monotonic() - began < 6 * 0.4
 
 
+@pytest.mark.quiet
 def test_two_versions_are_compiled_side_by_side_and_what_they_share_once(tmp_path):
     tool = fake_toolchain(tmp_path, seconds=0.5)
     base = tree(tmp_path / "base", a="int a;\n", same="int same;\n", bad="REFUSE\n")

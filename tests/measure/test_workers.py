@@ -75,6 +75,7 @@ def test_a_forked_worker_is_what_a_started_one_is(nurseries, tmp_path):
     assert "own group True" in told["forked"]
 
 
+@pytest.mark.quiet
 @pytest.mark.slow
 def test_one_that_is_forked_begins_seconds_earlier(nurseries):
     seconds = {}
