@@ -1,5 +1,5 @@
-// Hopper's bulk copies: the tensor memory accelerator fetches a box of a matrix, a barrier in shared memory counts its
-// bytes. PTX ISA: "cp.async.bulk.tensor", "mbarrier".
+// Hopper's bulk copies: the tensor memory accelerator fetches a box of a matrix or a run of bytes, a barrier in shared
+// memory counts what has come. PTX ISA: "cp.async.bulk.tensor", "cp.async.bulk", "mbarrier".
 #pragma once
 
 #include <cuda.h>
@@ -55,6 +55,14 @@ __device__ __forceinline__ void copy_box(void* destination, const CUtensorMap* m
           shared_address(destination)),
       "l"(map), "r"(column), "r"(row), "r"(shared_address(barrier))
       : "memory");
+}
+
+// Starts copying `bytes` in one run. Both addresses and `bytes` are multiples of 16.
+__device__ __forceinline__ void copy_bytes(void* destination, const void* source, int bytes, CopyBarrier* barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                   shared_address(destination)),
+               "l"(source), "r"(bytes), "r"(shared_address(barrier))
+               : "memory");
 }
 
 // Describes a row-major matrix of 16-bit elements, to be fetched in boxes of box_rows × 64 elements: 128-byte rows in
