@@ -1,7 +1,7 @@
 """Correctness without timing: every selected implementation on every check case.
 
-Nothing is timed, so cases can be judged side by side: on a GPU a pool of workers shares them out, those of one operator
-and those of different ones alike. A worker takes seconds to start and torch.compile takes seconds a case, so a share is
+Nothing is timed, so cases can be judged side by side: a pool of workers shares them out, those of one operator and
+those of different ones alike. A worker takes seconds to start and torch.compile takes seconds a case, so a share is
 cut by what it is expected to cost, not by operators.
 """
 
@@ -114,7 +114,7 @@ def check_operators(runs: Sequence[Run], progress: Tell = lambda progress: None)
             planned[operator] = _groups(run, operator)
         except UserError as error:
             yield Checked(operator, [], str(error))
-    workers = max(1, min(_MAX_WORKERS, os.cpu_count() or 1)) if any(run.device == "cuda" for run in runs) else 1
+    workers = max(1, min(_MAX_WORKERS, os.cpu_count() or 1))
     total = sum(group.cost for groups in planned.values() for group in groups)
     # Shares below a worker's start buy nothing; larger ones leave workers idle.
     target = max(_START // 2, total // workers) if workers > 1 else max(1, total)

@@ -70,6 +70,26 @@ def parse_target(text: str, tree: Tree) -> Target:
     return Target(operator, implementation or None)
 
 
+def parse_targets(texts: Iterable[str], tree: Tree) -> list[Target]:
+    """Each text as parse_target reads it, or, with a pattern for the operator, one target for each operator it fits.
+
+    Raises UserError, with the nearest names, for what is not in the tree.
+    """
+    return [target for text in texts for target in _fitting(text, tree)]
+
+
+def _fitting(text: str, tree: Tree) -> list[Target]:
+    pattern, _, implementation = text.partition("/")
+    if not set(pattern) & set("*?["):
+        return [parse_target(text, tree)]
+    operators = fnmatch.filter(tree.operators(), pattern)
+    wanted = implementation or "*"
+    fitting = [name for name in operators if fnmatch.filter((one.name for one in tree.implementations(name)), wanted)]
+    if not fitting:
+        raise UserError(f"nothing matches {text!r}; type: groundspeed list")
+    return [Target(name, implementation or None) for name in fitting]
+
+
 def command() -> str:
     """How groundspeed is called from here: by its name, or by its path in an environment that is not activated."""
     script = Path(sys.executable).parent / "groundspeed"

@@ -39,6 +39,7 @@ stage types "$python" -m mypy
 if [ "$#" = 0 ]; then
     # The tests below find everything compiled; here it shows what compiling costs.
     stage cuda "$python" -m pytest -q tests/architecture/test_cuda_builds.py
+    stage triton "$python" -m groundspeed check '*/triton_*'
 fi
 if [ "$#" = 0 ]; then
     # Files side by side, but not what is judged by a time that it takes, nor what shares the GPU.

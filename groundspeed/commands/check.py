@@ -3,6 +3,7 @@
   groundspeed check                      everything
   groundspeed check softmax              one operator
   groundspeed check softmax/triton_row   one implementation, or a pattern
+  groundspeed check '*/triton_*'         of every operator
   groundspeed check --keep               keep what comes out, under results/
   groundspeed check --stored             the newest kept ones as Markdown
 
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from groundspeed.errors import UserError
-from groundspeed.project import find_project, parse_target
+from groundspeed.project import find_project, parse_targets
 from groundspeed.report.units import counted
 from groundspeed.scaffold.marks import Unfinished, unfinished
 from groundspeed.selection import Selection
@@ -58,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.machine:
         raise UserError("--machine goes with --stored: what is checked is this machine")
     tree = project.tree()
-    targets = [parse_target(text, tree) for text in arguments.targets]
+    targets = parse_targets(arguments.targets, tree)
     chosen = {name: [t.implementation for t in targets if t.operator == name] for name in tree.operators()}
     operators = [name for name in tree.operators() if not targets or chosen[name]]
     dtypes = tuple(dict.fromkeys(part for text in arguments.dtype for part in text.split(",") if part))

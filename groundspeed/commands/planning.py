@@ -10,7 +10,7 @@ from pathlib import Path
 
 from groundspeed.commands import emptiness, narrowing
 from groundspeed.commands.narrowing import Narrowing
-from groundspeed.project import Project, Target, find_project, parse_target
+from groundspeed.project import Project, Target, find_project, parse_targets
 from groundspeed.selection import Selection
 from groundspeed.tree import BASELINE, Tree
 from groundspeed.writable import check_writable
@@ -40,7 +40,7 @@ def planned(arguments: argparse.Namespace) -> Planned:
     tree = project.tree()
     check_writable(results)
     chosen = narrowing.narrowing(arguments, results)
-    plan = _plan([parse_target(text, tree) for text in chosen.only], tree)
+    plan = _plan(parse_targets(chosen.only, tree), tree)
     whole = Selection(
         tuple(plan), _patterns(plan), chosen.dtypes, chosen.tier, timer=chosen.timer, energy=chosen.energy
     )

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="OPERATOR[/IMPL]",
-        help="narrow to this; may be given again; IMPL may be a pattern, and torch_eager is always measured beside it",
+        help="narrow to this; may be given again; both may be patterns, and torch_eager is always measured beside them",
     )
     parser.add_argument("--dtype", action="append", default=[], metavar="DTYPE", help="narrow to this; may be repeated")
     parser.add_argument("--timer", choices=TIMERS, help="what times on a GPU (default: cupti; see docs/measuring.md)")

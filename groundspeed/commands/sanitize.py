@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from groundspeed.errors import UserError
-from groundspeed.project import find_project, parse_target
+from groundspeed.project import find_project, parse_targets
 
 if TYPE_CHECKING:
     from groundspeed.tree import Implementation, Tree
@@ -70,7 +70,7 @@ def _chosen(targets: Sequence[str], tree: Tree) -> list[Implementation]:
     """Of an operator alone its ``cuda_*``; what is named with its implementation, of any back end."""
     import fnmatch
 
-    named = [parse_target(text, tree) for text in targets]
+    named = parse_targets(targets, tree)
     wanted = []
     for operator in tree.operators():
         if tree.is_spread(operator):
