@@ -40,8 +40,6 @@ if [ "$#" = 0 ]; then
     # The tests below find everything compiled; here it shows what compiling costs.
     stage cuda "$python" -m pytest -q tests/architecture/test_cuda_builds.py
     stage triton "$python" -m groundspeed check '*/triton_*'
-fi
-if [ "$#" = 0 ]; then
     # Files side by side, but not what is judged by a time that it takes, nor what shares the GPU.
     workers=$(getconf _NPROCESSORS_ONLN)
     [ "$workers" -le 4 ] || workers=4  # each may hold a browser, a worker of its own and torch

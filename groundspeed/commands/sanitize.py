@@ -67,14 +67,17 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _chosen(targets: Sequence[str], tree: Tree) -> list[Implementation]:
-    """Of an operator alone its ``cuda_*``; what is named with its implementation, of any back end."""
+    """Of an operator alone its ``cuda_*``; what is named with its implementation, of any back end.
+
+    One that is spread over processes is refused where it is named, and left out of what a pattern fits.
+    """
     import fnmatch
 
     named = parse_targets(targets, tree)
     wanted = []
     for operator in tree.operators():
         if tree.is_spread(operator):
-            if any(target.operator == operator for target in named):
+            if operator in {text.partition("/")[0] for text in targets}:
                 raise UserError(
                     f"{operator} is spread over processes, and compute-sanitizer is run on one; leave it out"
                 )

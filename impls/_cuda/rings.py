@@ -4,7 +4,15 @@ from __future__ import annotations
 
 PACK = 16  # bytes: cp.async.bulk moves multiples of it
 MOST_BYTES = 128 * 1024  # row_ring.cuh: of a row
+LONGEST_HELD = 32768  # softmax_ring.cuh's kLongestSoftmaxRow: elements
 ITEM_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
+
+
+def held_unsupported(length: int, item_bytes: int) -> str | None:
+    """Of a row that goes into the registers of a block besides."""
+    if length > LONGEST_HELD:
+        return f"a row of {length} elements does not fit in the registers of one block (at most {LONGEST_HELD})"
+    return row_unsupported(length, item_bytes)
 
 
 def row_unsupported(length: int, item_bytes: int) -> str | None:

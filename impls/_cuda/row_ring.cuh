@@ -134,6 +134,16 @@ __device__ __forceinline__ void keep_packed(FloatPack<T>& pack) {
   asm volatile("" : "+r"(words.x), "+r"(words.y), "+r"(words.z), "+r"(words.w));
 }
 
+// This thread's packs of a vector as long as a row: the same columns of every row are its own.
+template <int kThreads, typename T, int kPacks>
+__device__ __forceinline__ void load_share(const T* __restrict__ vector, int packs, FloatPack<T> (&held)[kPacks]) {
+#pragma unroll
+  for (int i = 0; i < kPacks; ++i) {
+    const int number = i * kThreads + static_cast<int>(threadIdx.x);
+    if (number < packs) held[i] = load_pack(vector + number * FloatPack<T>::kLanes);
+  }
+}
+
 // Waits for the kThreads threads that empty a ring, and not for the one that feeds it.
 template <int kThreads>
 __device__ __forceinline__ void ring_sync() {

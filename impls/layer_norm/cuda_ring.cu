@@ -39,14 +39,8 @@ __global__ void __launch_bounds__(kThreads + kWarp, kRingResidents<kThreads>) la
   }
   const int packs = rows.length / kLanes;
   FloatPack<T> weight[kPacks], bias[kHoldBias ? kPacks : 1];
-#pragma unroll
-  for (int i = 0; i < kPacks; ++i) {
-    const int number = i * kThreads + static_cast<int>(threadIdx.x);
-    if (number < packs) {
-      weight[i] = load_pack(rows.weight + number * kLanes);
-      if constexpr (kHoldBias) bias[i] = load_pack(rows.bias + number * kLanes);
-    }
-  }
+  load_share<kThreads>(rows.weight, packs, weight);
+  if constexpr (kHoldBias) load_share<kThreads>(rows.bias, packs, bias);
   RingPlace place;
   for (int64_t row = blockIdx.x; row < rows.count; row += gridDim.x, place = ring.next(place, packs)) {
     ring.forget();

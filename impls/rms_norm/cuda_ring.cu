@@ -37,11 +37,7 @@ __global__ void __launch_bounds__(kThreads + kWarp, kRingResidents<kThreads>) rm
   }
   const int packs = rows.length / kLanes;
   FloatPack<T> weight[kPacks];
-#pragma unroll
-  for (int i = 0; i < kPacks; ++i) {
-    const int number = i * kThreads + static_cast<int>(threadIdx.x);
-    if (number < packs) weight[i] = load_pack(rows.weight + number * kLanes);
-  }
+  load_share<kThreads>(rows.weight, packs, weight);
   RingPlace place;
   int turn = 0;
   for (int64_t row = blockIdx.x; row < rows.count; row += gridDim.x, place = ring.next(place, packs), turn ^= 1) {

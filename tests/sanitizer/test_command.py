@@ -13,8 +13,11 @@ import time
 import pytest
 
 from groundspeed import cli, nvml
+from groundspeed.commands import sanitize as sanitize_command
+from groundspeed.errors import UserError
 from groundspeed.measure import lane
 from groundspeed.measure.claim import Patience, claim
+from groundspeed.tree import Tree
 from tests.cli import toy_project
 from tests.cli.toy_project import ROOT, groundspeed
 from tests.sanitizer import logs
@@ -172,6 +175,14 @@ def test_a_mistake_is_one_line(project, arguments, said):
 
 
 @pytest.mark.slow
+def test_what_is_spread_over_processes_is_refused_by_name_and_left_out_of_a_pattern():
+    tree = Tree(ROOT / "impls")
+    assert {one.operator for one in sanitize_command._chosen(["re[ld]*/cuda_*"], tree)} == {"relu"}  # no reduce_scatter
+    for named in (["reduce_scatter"], ["re*/cuda_*", "reduce_scatter/cuda_push"]):
+        with pytest.raises(UserError, match="reduce_scatter is spread over processes"):
+            sanitize_command._chosen(named, tree)
+
+
 def test_an_interrupt_leaves_no_process_behind(project):
     folder = project.parent / "bin"
     (folder / "sleep").touch()
