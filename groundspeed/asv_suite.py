@@ -9,7 +9,6 @@ every combination of every question replays its entry of the record: see WarmBen
 from __future__ import annotations
 
 import re
-import signal
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 
 from asv_runner.benchmarks._base import Benchmark
 
-from groundspeed import asv_inventory, asv_replay, asv_sweep
+from groundspeed import asv_inventory, asv_replay, asv_sweep, interrupts
 from groundspeed.asv_inventory import Entry
 from groundspeed.records import Measurement
 
@@ -119,8 +118,8 @@ class WarmBenchmark(Benchmark):
 
     def do_setup_cache(self) -> asv_sweep.Swept:
         # asv ends this process (Ctrl-C, its time limit) by SIGTERM; interrupted, the sweep takes its worker along.
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        return asv_sweep.sweep(ROOT, self._operator)
+        with interrupts.on_sigterm():
+            return asv_sweep.sweep(ROOT, self._operator)
 
     def do_setup(self) -> bool:
         """Look the combination up; True makes it n/a."""

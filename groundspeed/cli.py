@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from groundspeed import __version__
+from groundspeed import __version__, interrupts
 from groundspeed.errors import UserError
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -71,7 +71,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit status: 0 done, 1 something failed, 2 wrong use, 130 interrupted."""
     _make_printable()
     try:
-        return _dispatch(list(sys.argv[1:] if argv is None else argv))
+        with interrupts.kept():
+            return _dispatch(list(sys.argv[1:] if argv is None else argv))
     except UserError as error:
         print(f"groundspeed: {error}", file=sys.stderr)
         return USAGE

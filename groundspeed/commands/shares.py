@@ -15,15 +15,13 @@ Exit status: 0 done, 2 wrong use, or it could not be measured.
 from __future__ import annotations
 
 import argparse
-import contextlib
-import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from groundspeed import interrupts
 from groundspeed.errors import UserError
 from groundspeed.project import find_project
 
@@ -84,23 +82,13 @@ def _cases(spec: Operator, words: list[str], device: str) -> tuple[Case, ...]:
     return tuple(case for case in (*spec.bench_cases, *spec.check_cases) if case in chosen)
 
 
-@contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
-    """SIGTERM ends what is inside as Ctrl-C does, so that neither a process nor a folder of it is left."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
 def _measured(ask: bytes, variables: dict[str, str]) -> bytes:
     """The measuring process's answer, as JSON. Raises UserError when it gave none."""
     import msgspec
 
     from groundspeed.measure.process import worker_environment
 
-    with _interruptible(), tempfile.TemporaryDirectory(prefix="groundspeed-shares-") as folder:
+    with interrupts.on_sigterm(), tempfile.TemporaryDirectory(prefix="groundspeed-shares-") as folder:
         question, reply = Path(folder) / "ask.json", Path(folder) / "answer.json"
         question.write_bytes(ask)
         command = [sys.executable, "-m", "groundspeed.measure.shares", str(question), str(reply)]

@@ -26,6 +26,7 @@ FOUNDATION = (
     "groundspeed.caches",
     "groundspeed.installed",
     "groundspeed.run_ids",
+    "groundspeed.interrupts",
 )
 TREE = ("groundspeed.tree", "groundspeed.selection", "groundspeed.project", "groundspeed.guests")
 HOST = ("groundspeed.machine", "groundspeed.nvml", "groundspeed.build")
@@ -40,6 +41,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "groundspeed.caches": (),
     "groundspeed.installed": (),
     "groundspeed.run_ids": (),
+    "groundspeed.interrupts": (),
     "groundspeed.digest": FOUNDATION,
     "groundspeed.git": (),
     "groundspeed.revisions": ("groundspeed.git", "groundspeed.errors"),

@@ -66,7 +66,9 @@ class TestRun:
         assert costs.returncode == 0 and re.search(r"^#41 +[\d.]+$", costs.stdout, re.MULTILINE), costs.stderr
 
     def test_it_goes_on_where_it_was_ended(self, cluster, driver, toy):
-        words = ["run", *options(["one", "two"]), "--dtype", "float32", "--fleet", cluster.address]
+        # One more than there are stations: when the first has ended, something is left to be interrupted.
+        names = ("one", "two", "three", "four")
+        words = ["run", *options(names), "--dtype", "float32", "--fleet", cluster.address]
         run = driver("-m", "groundspeed", *words, cwd=toy)
         run.wait_for(": measured in")
         run.process.send_signal(signal.SIGINT)
@@ -77,7 +79,7 @@ class TestRun:
         rest = driver("-m", "groundspeed", *again.split(), cwd=toy)
         assert rest.end() == 0, rest.said
         after = find_records(toy / "results")
-        assert len(after) == 2 and len({path.parent for path in after}) == 1
+        assert len(after) == len(names) and len({path.parent for path in after}) == 1
         assert all(path.stat().st_mtime_ns == when for path, when in before.items())
 
 

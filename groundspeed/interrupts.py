@@ -1,0 +1,65 @@
+"""Interrupts that are not lost.
+
+Ctrl-C raises KeyboardInterrupt at whatever line the main thread is at. Where that line belongs to a finalizer (a
+``__del__``, a weakref's callback, the garbage collector's) Python prints the exception and goes on as if nobody had
+asked: a long run would measure to its end. Whoever frees many objects, as Ray's handles are, meets that often.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
+_AGAIN_AFTER = 0.01  # seconds, by which the finalizer has most likely ended; if it has not, it is lost and sent again
+
+
+@contextlib.contextmanager
+def kept() -> Iterator[None]:
+    """Inside, a KeyboardInterrupt that a finalizer swallowed is raised again a moment later, outside of it."""
+    before = sys.unraisablehook
+
+    def hook(lost: sys.UnraisableHookArgs) -> None:
+        if lost.exc_type is not None and issubclass(lost.exc_type, KeyboardInterrupt):
+            # Not from here: the hook runs inside the finalizer still.
+            again = threading.Timer(_AGAIN_AFTER, _interrupt)
+            again.daemon = True
+            again.start()
+        else:
+            before(lost)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+
+
+@contextlib.contextmanager
+def on_sigterm() -> Iterator[None]:
+    """Inside, SIGTERM ends what goes on as Ctrl-C does, so that it leaves neither a process nor a folder behind."""
+    before = signal.signal(signal.SIGTERM, _raise)
+    try:
+        with kept():
+            yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _raise(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _interrupt() -> None:
+    """Send the main thread the signal that raises KeyboardInterrupt there: only a real one ends a wait.
+
+    SIGINT is ignored where a shell began this process by ``&``.
+    """
+    main = threading.main_thread().ident
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if main is not None and signal.getsignal(number) in (signal.default_int_handler, _raise):
+            signal.pthread_kill(main, number)
+            return
