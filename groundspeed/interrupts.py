@@ -12,7 +12,6 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from types import FrameType
 
 _AGAIN_AFTER = 0.01  # seconds, by which the finalizer has most likely ended; if it has not, it is lost and sent again
 
@@ -41,16 +40,12 @@ def kept() -> Iterator[None]:
 @contextlib.contextmanager
 def on_sigterm() -> Iterator[None]:
     """Inside, SIGTERM ends what goes on as Ctrl-C does, so that it leaves neither a process nor a folder behind."""
-    before = signal.signal(signal.SIGTERM, _raise)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with kept():
             yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _raise(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _interrupt() -> None:
@@ -60,6 +55,6 @@ def _interrupt() -> None:
     """
     main = threading.main_thread().ident
     for number in (signal.SIGINT, signal.SIGTERM):
-        if main is not None and signal.getsignal(number) in (signal.default_int_handler, _raise):
+        if main is not None and signal.getsignal(number) is signal.default_int_handler:
             signal.pthread_kill(main, number)
             return

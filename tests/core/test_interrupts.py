@@ -11,9 +11,9 @@ import pytest
 
 from tests.paths import python_path
 
-# It says when it is inside the finalizer, and goes on for a minute unless the interrupt comes through.
+# It says when it is inside the finalizer, and then sleeps for a minute unless the interrupt comes through.
 PROGRAM = """
-import contextlib, signal, sys, time, weakref
+import contextlib, sys, time, weakref
 from groundspeed import interrupts
 
 def linger():

@@ -174,7 +174,6 @@ def test_a_mistake_is_one_line(project, arguments, said):
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.slow
 def test_what_is_spread_over_processes_is_refused_by_name_and_left_out_of_a_pattern():
     tree = Tree(ROOT / "impls")
     assert {one.operator for one in sanitize_command._chosen(["re[ld]*/cuda_*"], tree)} == {"relu"}  # no reduce_scatter
@@ -183,6 +182,7 @@ def test_what_is_spread_over_processes_is_refused_by_name_and_left_out_of_a_patt
             sanitize_command._chosen(named, tree)
 
 
+@pytest.mark.slow
 def test_an_interrupt_leaves_no_process_behind(project):
     folder = project.parent / "bin"
     (folder / "sleep").touch()
