@@ -42,6 +42,22 @@ def run_records(results: Path, machine: str, run_id: str) -> tuple[list[Record],
     return found, problems
 
 
+def history(results: Path, machine: str, operator: str, tiers: Iterable[str]) -> tuple[list[Record], list[str]]:
+    """All records of an operator of these tiers, the newest run first; and what was wrong with those not readable."""
+    wanted = set(tiers)
+    paths = (results / machine / "records").glob(f"*/{operator}{SUFFIX}")
+    found, problems = [], []
+    for path in sorted(paths, key=lambda path: path.parent.name, reverse=True):
+        try:
+            record = read_record(path)
+        except RecordError as error:
+            problems.append(str(error))
+            continue
+        if record.header.tier in wanted:
+            found.append(record)
+    return found, problems
+
+
 def latest_records(
     results: Path, machine: str, tiers: Iterable[str], apart_from: str = ""
 ) -> tuple[list[Record], list[str]]:
