@@ -5,22 +5,20 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from groundspeed.commands.standing import nothing_stands, standing_here
 from groundspeed.errors import UserError
 from groundspeed.project import Project, shown
 
 
 def write_headers(project: Project, results: Path, machine: str, tiers: tuple[str, ...], check: bool) -> int:
-    """Write, or with ``check`` look for, headers that are not what a machine's newest records of some tiers say."""
+    """Write, or with ``check`` look for, headers that are not what a machine's records of some tiers say."""
     from groundspeed.report.reached import written
-    from groundspeed.report.stored import latest_records
     from groundspeed.report.units import counted
 
-    records, problems = latest_records(results, machine, tiers)
-    if problems:
-        raise UserError(f"{problems[0]}: restore it from git, or delete it")
-    if not records:
-        raise UserError(f"{shown(results / machine)} holds no run of tier {' or '.join(tiers)}; pass --results DIR")
-    changed = written(project.root / "impls", records)
+    operators = standing_here(project, results, machine, tiers)
+    if not operators:
+        raise UserError(nothing_stands(results / machine, tiers))
+    changed = written(project.root / "impls", operators)
     if check and changed:
         names = f"{shown(min(changed))} and {len(changed) - 1} more" if len(changed) > 1 else shown(min(changed))
         print(f"groundspeed: stale headers: {names}; type: groundspeed table --headers", file=sys.stderr)

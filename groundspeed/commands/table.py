@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from groundspeed.commands.headers import write_headers
+from groundspeed.commands.standing import nothing_stands, standing_here
 from groundspeed.errors import UserError
 from groundspeed.locations.mirror import mirrored
 from groundspeed.locations.place import READ_HELP, place
@@ -141,17 +142,14 @@ def _list_runs(results: Path, machine: str) -> int:
 def _readme(project: Project, results: Path, check: bool) -> int:
     """README's table, a row an operator, and that of the page of all cases, where there is one."""
     from groundspeed.report.readme import replace_table, speed_table
-    from groundspeed.report.stored import latest_records
 
-    records, problems = latest_records(results, README_MACHINE, README_TIERS)
-    if problems:
-        raise UserError(f"{problems[0]}: restore it from git, or delete it")
+    operators = standing_here(project, results, README_MACHINE, README_TIERS)
     stale = {}
     for name, every in ((README, False), (SPEED_PAGE, True)):
         path = project.root / name
         if name == README or path.is_file():
             before = path.read_text(encoding="utf-8")
-            after = replace_table(before, speed_table(records, README_MACHINE, every), name)
+            after = replace_table(before, speed_table(operators, README_MACHINE, every), name)
             if after != before:
                 stale[path] = after
     if not stale:
@@ -159,9 +157,8 @@ def _readme(project: Project, results: Path, check: bool) -> int:
         return 0
     folder = shown(results / README_MACHINE)
     names = " and ".join(str(path.relative_to(project.root)) for path in stale)
-    if not records:
-        tiers = " or ".join(README_TIERS)
-        raise UserError(f"{names} is left as it is: {folder} holds no run of tier {tiers}; pass --results DIR")
+    if not operators:
+        raise UserError(f"{names} is left as it is: {nothing_stands(results / README_MACHINE, README_TIERS)}")
     if check:
         print(f"groundspeed: {names}: the speed table is stale; type: groundspeed table --readme", file=sys.stderr)
         return 1

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from groundspeed.records import Measurement, Record
+from groundspeed.report.standing import Standing
 
 
 def work_of(record: Record, entry: Measurement) -> int:
@@ -10,10 +13,8 @@ def work_of(record: Record, entry: Measurement) -> int:
     return entry.flops if record.header.bound == "compute" else entry.bytes_read + entry.bytes_written
 
 
-def largest_case(record: Record) -> tuple[str, str] | None:
-    """Dtype and shape of the case with the most work that anything was measured on; the first of equals."""
-    measured = [entry for entry in record.measurements if entry.status == "ok"]
-    if not measured:
-        return None
-    largest = max(measured, key=lambda entry: work_of(record, entry))
-    return largest.dtype, largest.shape_label
+def largest_case(parts: Sequence[Standing]) -> str:
+    """Dtype and shape of the case with the most work, of what stands of an operator; the first of equals."""
+    newest = parts[0].record  # says of all of them by what an operator is bound
+    entries = [entry for part in parts for entry in part.entries]
+    return max(entries, key=lambda entry: work_of(newest, entry)).case_label

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from groundspeed.analysis.speedup import BASELINE, Row, speedup_table
+from groundspeed.analysis.speedup import BASELINE, Row
 from groundspeed.records import Record
 from groundspeed.report.largest import work_of
+from groundspeed.report.standing import Standing
 from groundspeed.report.units import duration, percent, rate, significant
 
 WORD = "Reached on "
@@ -17,15 +18,15 @@ _WIDTH = 120
 _COMMENT = "//"
 
 
-def sentences(record: Record) -> dict[str, str]:
-    """implementation → what it reaches on the largest case of a record that it was measured on."""
-    largest: dict[str, tuple[int, Row]] = {}
-    for entry, row in zip(record.measurements, speedup_table(record), strict=True):
-        if row.time is not None:
-            size = work_of(record, entry)
-            if row.implementation not in largest or size > largest[row.implementation][0]:
-                largest[row.implementation] = size, row
-    return {name: sentence(row, record) for name, (_, row) in largest.items()}
+def sentences(parts: Sequence[Standing]) -> dict[str, str]:
+    """implementation → what it reaches on the largest case that it was measured on, of what stands of an operator."""
+    largest: dict[str, tuple[int, str]] = {}
+    for part in parts:
+        for entry, row in part.rows():
+            size = work_of(parts[0].record, entry)
+            if row.time is not None and size > largest.get(row.implementation, (-1, ""))[0]:
+                largest[row.implementation] = size, sentence(row, part.record)
+    return {name: said for name, (_, said) in largest.items()}
 
 
 def sentence(row: Row, record: Record) -> str:
@@ -54,15 +55,15 @@ def with_sentence(text: str, suffix: str, said: str) -> str:
     return _in_docstring(text, said) if suffix == ".py" else _in_comment(text, said)
 
 
-def written(tree: Path, records: Sequence[Record]) -> dict[Path, str]:
-    """The headers that are not what the records say: file → its text as it has to be.
+def written(tree: Path, operators: Mapping[str, Sequence[Standing]]) -> dict[Path, str]:
+    """The headers that are not what stands of each operator's records: file → its text as it has to be.
 
     ``tree`` is the folder of operators. Implementations that were never measured are left alone.
     """
     changed = {}
-    for record in records:
-        for name, said in sentences(record).items():
-            stem = tree / record.header.operator / name
+    for operator, parts in operators.items():
+        for name, said in sentences(parts).items():
+            stem = tree / operator / name
             path = next((file for file in (stem.with_suffix(".cu"), stem.with_suffix(".py")) if file.is_file()), None)
             if path is None:
                 continue

@@ -6,10 +6,12 @@ import ast
 import subprocess
 import sys
 
+import msgspec
 import pytest
 
 from groundspeed.records import Ceilings, Environment, Footer, Header, Measurement, Record
 from groundspeed.report.reached import sentences, with_sentence, written
+from groundspeed.report.standing import standing
 from tests.paths import ROOT
 
 SAID = "Reached on nvidia-h200 at 0123abcd: 10.0 µs for float32 N=1024."
@@ -49,7 +51,7 @@ def test_the_largest_case_speaks_with_its_rate_ceiling_and_speedup():
         measured("cuda_vec4", 1 << 20, 1000.0),
         measured("cuda_vec4", 1 << 24, 40000.0, unstable="wide"),
     )
-    assert sentences(record(*rows)) == {
+    assert sentences(standing([record(*rows)])) == {
         "torch_eager": "Reached on nvidia-h200 at 0123abcd: 60.0 µs for float32 N=16777216, 2.24 TB/s, 56 % of the "
         "memory ceiling.",
         "cuda_vec4": "Reached on nvidia-h200 at 0123abcd: 40.0 µs for float32 N=16777216, 3.36 TB/s, 84 % of the "
@@ -59,7 +61,16 @@ def test_the_largest_case_speaks_with_its_rate_ceiling_and_speedup():
 
 def test_what_has_no_time_says_nothing():
     failed = Measurement(implementation="cuda_vec4", dtype="float32", shape={"N": 4}, status="failed", reason="no")
-    assert sentences(record(failed)) == {}
+    assert sentences(standing([record(failed)])) == {}
+
+
+def test_what_a_newer_run_left_out_is_said_of_the_run_that_has_it():
+    older = record(measured("torch_eager", 1 << 20, 4000.0), measured("cuda_vec4", 1 << 20, 2000.0))
+    newer = record(measured("torch_eager", 1 << 20, 8000.0))
+    newer = msgspec.structs.replace(newer, header=msgspec.structs.replace(newer.header, commit="fedc9876" * 5))
+    said = sentences(standing([newer, older]))
+    assert "at fedc9876: 8.00 µs" in said["torch_eager"]
+    assert "at 0123abcd: 2.00 µs" in said["cuda_vec4"] and "2.00 times as fast" in said["cuda_vec4"]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +112,8 @@ def test_a_cuda_file_speaks_before_its_companion(tmp_path):
     folder.mkdir()
     (folder / "cuda_vec4.cu").write_text("// Idea.\n")
     (folder / "cuda_vec4.py").write_text('"""Companion."""\n')
-    found = written(tmp_path, [record(measured("cuda_vec4", 4, 10.0), measured("triton_gone", 4, 10.0))])
+    parts = standing([record(measured("cuda_vec4", 4, 10.0), measured("triton_gone", 4, 10.0))])
+    found = written(tmp_path, {"relu": parts})
     assert list(found) == [folder / "cuda_vec4.cu"]
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import shutil
 
+import msgspec
 import pytest
 
 from groundspeed.errors import UserError
 from groundspeed.report.readme import BEGIN, END, replace_table, speed_table
+from groundspeed.report.standing import standing
 from tests.cli import toy_project
-from tests.cli.records_for_tests import bad, ok, record, store
+from tests.cli.records_for_tests import ENVIRONMENT, bad, ok, record, store
 from tests.cli.toy_project import ROOT, groundspeed
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -23,7 +25,9 @@ def test_the_speed_table_is_not_stale():
 
 @pytest.fixture
 def stored(tmp_path):
-    root = toy_project.make(tmp_path / "p", double={})
+    spec = re.sub(r"N=(4096|1 << 20)", "M=64, N=64", toy_project.SPEC).replace("M=64, N=64", "M=8192, N=8192", 1)
+    names = ("torch_compile", "triton_row", "triton_two", "cupy_raw")
+    root = toy_project.make(tmp_path / "p", softmax={"spec": spec, **dict.fromkeys(names, "")})
     (root / "README.md").write_text(f"before\n{BEGIN}\nstale figures\n{END}\nafter\n")
     rows = [ok("torch_eager", 254), ok("torch_compile", 300), ok("triton_row", 127), ok("triton_two", 200)]
     store(root / "results", record(*rows, bad("cupy_raw", "failed", "x", "error"), machine="nvidia-h200"))
@@ -76,14 +80,45 @@ def test_readme_has_the_largest_case_and_the_page_all_of_them(stored):
 
 
 def test_libraries_have_a_column_of_their_own():
-    text = speed_table([record(ok("torch_eager", 300), ok("jax_jit", 200), ok("liger_row", 100))], "m")
+    found = standing([record(ok("torch_eager", 300), ok("jax_jit", 200), ok("liger_row", 100))])
+    text = speed_table({"softmax": found}, "m")
     assert "| 3.00× | `liger_row` |" in text
 
 
 def test_the_caption_says_on_what_and_at_which_commit():
-    text = speed_table([record(ok("torch_eager", 1)), record(ok("torch_eager", 1), operator="relu", dirty=True)], "m")
+    clean, dirty = record(ok("torch_eager", 1)), record(ok("torch_eager", 1), operator="relu", dirty=True)
+    text = speed_table({"softmax": standing([clean]), "relu": standing([dirty])}, "m")
     assert "NVIDIA Test, driver 580.1, torch 2.11.0, Triton 3.6.0" in text
     assert "`01234567`, `01234567` with changes" in text and "2026-01-01" in text
+
+
+def test_a_narrowed_run_takes_nothing_from_the_table_and_the_caption_names_both(stored):
+    environment = msgspec.structs.replace(ENVIRONMENT, torch="2.12.0")
+    newer = {"run_id": "2027", "started": "2027-02-03T00:00:00Z", "commit": "f" * 40, "environment": environment}
+    rows = [ok("torch_eager", 508), ok("triton_two", 100)]
+    store(stored / "results", record(*rows, machine="nvidia-h200", **newer))
+    groundspeed("table", "--readme", cwd=stored)
+    text = (stored / "README.md").read_text()
+    row = next(line for line in text.splitlines() if "M=8192" in line)
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert cells[2:] == ["508 µs", "0.847×", "–", "5.08×", "–", "–", "`triton_two`", "67 %"]
+    assert "torch 2.12.0 and 2.11.0, Triton 3.6.0" in text
+    assert "2026-01-01 to 2027-02-03, commit `ffffffff`, `01234567`." in text
+
+
+def test_a_run_of_smaller_cases_alone_is_no_source_of_the_largest(stored):
+    rows = [ok("torch_eager", 9, M=64, N=64)]
+    store(stored / "results", record(*rows, machine="nvidia-h200", run_id="2027", commit="f" * 40))
+    groundspeed("table", "--readme", cwd=stored)
+    assert "ffffffff" not in (stored / "README.md").read_text()
+
+
+def test_implementations_and_cases_that_are_gone_are_not_shown(stored):
+    rows = [ok("torch_eager", 254), ok("cuda_gone", 1), ok("torch_eager", 9, M=9999, N=9999)]
+    store(stored / "results", record(*rows, machine="nvidia-h200", run_id="2027"))
+    groundspeed("table", "--readme", cwd=stored)
+    text = (stored / "README.md").read_text()
+    assert "M=8192" in text and "cuda_gone" not in text and "M=9999" not in text
 
 
 def test_small_runs_and_other_machines_are_not_shown(stored):
@@ -95,7 +130,7 @@ def test_small_runs_and_other_machines_are_not_shown(stored):
 
 
 def test_without_results_it_says_so_and_shows_no_figure():
-    text = speed_table([], "nvidia-h200")
+    text = speed_table({}, "nvidia-h200")
     assert "no result" in text and not re.search(r"\d (µs|ms)|\d×", text)
 
 

@@ -1,0 +1,50 @@
+"""The measurements that README's table and the headers are made of: those that stand, of what is in the project."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from groundspeed.errors import UserError
+from groundspeed.project import Project, shown
+
+if TYPE_CHECKING:
+    from groundspeed.records import Measurement
+    from groundspeed.report.standing import Standing
+    from groundspeed.tree import Tree
+
+
+def standing_here(project: Project, results: Path, machine: str, tiers: tuple[str, ...]) -> dict[str, list[Standing]]:
+    """operator → what stands of a machine's records of some tiers, without operators of which nothing does.
+
+    Raises UserError for a record that cannot be read, and for a spec that cannot be used.
+    """
+    from groundspeed.report.standing import standing
+    from groundspeed.report.stored import history
+
+    tree = project.tree()
+    found = {}
+    for operator in tree.operators():
+        records, problems = history(results, machine, operator, tiers)
+        if problems:
+            raise UserError(f"{problems[0]}: restore it from git, or delete it")
+        parts = standing(records, _there(tree, operator)) if records else []
+        if parts:
+            found[operator] = parts
+    return found
+
+
+def nothing_stands(folder: Path, tiers: tuple[str, ...]) -> str:
+    """What is told where ``standing_here`` finds nothing in a machine's folder."""
+    return f"{shown(folder)} holds no run of tier {' or '.join(tiers)} that timed what is in impls/; pass --results DIR"
+
+
+def _there(tree: Tree, operator: str) -> Callable[[Measurement], bool]:
+    """Whether a measurement's implementation has a file, and its case is in the spec.
+
+    A newer run lacks what is gone as it lacks what it was narrowed from, so records alone cannot tell.
+    """
+    names = {one.name for one in tree.implementations(operator)}
+    cases = {case.label for case in tree.spec(operator).bench_cases}
+    return lambda entry: entry.implementation in names and entry.case_label in cases
