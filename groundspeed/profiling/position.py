@@ -10,7 +10,8 @@ from groundspeed.analysis.roofline import Ceiling, ceiling
 from groundspeed.analysis.stats import median
 from groundspeed.operator import TIERS, Case, Operator
 from groundspeed.records import Ceilings, Measurement, Record
-from groundspeed.report.stored import latest_records
+from groundspeed.report.standing import standing
+from groundspeed.report.stored import history, latest_records
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Position:
 
 @dataclass(frozen=True)
 class Stored:
-    """What records say: the ceilings, and the newest measurement of this implementation and case.
+    """What records say: the ceilings, and the measurement of this implementation and case that stands.
 
     same_code
         Whether that measurement is of the implementation as it is now.
@@ -72,23 +73,28 @@ def position(spec: Operator, case: Case, time_ns: float, ceilings: Ceilings | No
 
 
 def stored(results: Path, machine: str, operator: str, implementation: str, case: Case, digest: str) -> Stored:
-    """What the newest records of a machine hold; ceilings of another operator's record where this one has none."""
+    """What a machine's records hold; newest ceilings, of another operator's record where this one's has none."""
     records, _ = latest_records(results, machine, TIERS)
     own = next((record for record in records if record.header.operator == operator), None)
     ceilings = own.header.ceilings if own else None
-    found = _measurement(own.measurements if own else (), implementation, case)
+    run_id, found = _measurement(history(results, machine, operator, TIERS)[0], implementation, case)
     cold = found.samples.get("device_cold") if found else None
     return Stored(
         ceilings=ceilings or _any_ceilings(records),
-        run_id=own.header.run_id if own and cold else "",
+        run_id=run_id if cold else "",
         device_cold_ns=median(cold) if cold else None,
         same_code=bool(found and found.implementation_digest == digest),
     )
 
 
-def _measurement(rows: Iterable[Measurement], implementation: str, case: Case) -> Measurement | None:
+def _measurement(records: Iterable[Record], implementation: str, case: Case) -> tuple[str, Measurement | None]:
+    """The measurement that stands, and its run; of an operator's records, the newest first."""
     wanted = implementation, case.dtype, case.dims
-    return next((row for row in rows if (row.implementation, row.dtype, row.shape) == wanted), None)
+    for part in standing(records):
+        for entry in part.entries:
+            if (entry.implementation, entry.dtype, entry.shape) == wanted:
+                return part.record.header.run_id, entry
+    return "", None
 
 
 def _any_ceilings(records: Iterable[Record]) -> Ceilings | None:

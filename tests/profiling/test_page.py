@@ -199,6 +199,8 @@ def test_records_give_ceilings_and_the_measurement_of_the_same_case(tmp_path):
     elsewhere = stored(tmp_path, "nvidia-h200", "relu", "triton_row", label, "")
     assert elsewhere.device_cold_ns is None and elsewhere.ceilings == found.ceilings
     assert stored(tmp_path, "nvidia-a100", "softmax", "triton_row", label, "") == Stored()
+    store(tmp_path, record(ok("torch_eager", 300), machine="nvidia-h200", run_id="2099"))
+    assert stored(tmp_path, "nvidia-h200", "softmax", "triton_row", label, row.implementation_digest) == found
 
 
 def test_pages_lie_beside_the_records_and_are_never_torn(tmp_path, monkeypatch):
