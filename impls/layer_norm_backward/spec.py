@@ -10,8 +10,8 @@ operator is this formula for whatever mean and rstd it is given. Memory-bound: a
 accesses an element.
 
 grad_output is N(0, 1) up to 256 rows and shrinks beyond, so that the parameters' gradients stay N(0, 256) about; grad_x
-is of the size of grad_output · rstd. Layouts of check shapes (impls/_specs/rows.py): ``large`` has values of N(0, 400²),
-whose squares overflow float16, and rstd 1/400; ``shifted`` is N(64, 1), where sums of grad_output · x instead of
+is of the size of grad_output · rstd. Layouts of check shapes (impls/_specs/rows.py): ``large`` has values of N(0,
+400²), whose squares overflow float16, and rstd 1/400; ``shifted`` is N(64, 1), where sums of grad_output · x instead of
 grad_output · h cancel.
 
 Tolerance. float32: in ``shifted`` a kernel that forms grad_output·x first, as torch's for CPUs does, loses
