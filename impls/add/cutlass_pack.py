@@ -1,6 +1,9 @@
 """A 16-byte pack of each input a thread in CUTLASS's CuTe DSL, by a division of the vectors' layout.
 
 Memory-bound: 2·N elements read, N written. Prediction: level with cuda_vec.
+
+Reached on nvidia-h200 at f9f505a9: 180 µs for float16 N=134217728, 4.46 TB/s, 102 % of the memory ceiling, 0.995 times
+as fast as torch_eager.
 """
 
 import cutlass

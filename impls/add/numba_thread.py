@@ -2,6 +2,9 @@
 
 Memory-bound: 2·N elements read, N written, 4 bytes or 2 in flight a thread and load. Prediction: behind the vectorised
 kernels.
+
+Reached on nvidia-h200 at f9f505a9: 436 µs for float16 N=134217728, 1.85 TB/s, 42 % of the memory ceiling, 0.413 times
+as fast as torch_eager.
 """
 
 from numba import cuda, float32

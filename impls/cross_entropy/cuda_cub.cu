@@ -2,6 +2,9 @@
 //
 // Memory-bound: M·V logits read, M losses written. CUB comes with the toolkit. Predicted: behind cuda_online by its
 // loads of single elements and by a second exponential an element.
+//
+// Reached on nvidia-h200 at f9f505a9: 242 µs for float32 M=2048,V=128256, 4.33 TB/s, 92 % of the memory ceiling, 4.16
+// times as fast as torch_eager.
 #include "../_cuda/cub_softmax.cuh"
 
 namespace {

@@ -2,6 +2,9 @@
 
 Memory-bound: M·V logits read once would do; XLA reads them twice, for the maximum and for the sum. Prediction: between
 eager and the online kernels.
+
+Reached on nvidia-h200 at f9f505a9: 478 µs for float32 M=2048,V=128256, 2.20 TB/s, 47 % of the memory ceiling, 2.11
+times as fast as torch_eager.
 """
 
 import jax

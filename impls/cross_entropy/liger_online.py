@@ -3,6 +3,9 @@
 Memory-bound: M·V logits read once where no gradient is asked for. Before its kernel it counts the targets that are not
 ignored and checks their range, and waits for the device each time: several small kernels, and a host that is never
 ahead. Prediction: behind triton_online by those waits, whatever the shape.
+
+Reached on nvidia-h200 at f9f505a9: 659 µs for float32 M=2048,V=128256, 1.60 TB/s, 34 % of the memory ceiling, 1.53
+times as fast as torch_eager (unstable).
 """
 
 from liger_kernel.ops.cross_entropy import cross_entropy_forward

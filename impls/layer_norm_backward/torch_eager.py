@@ -1,6 +1,8 @@
 """PyTorch's native_layer_norm_backward, what autograd calls: a kernel for grad_x, and others for the parameters' sums.
 
 Memory-bound: 3·M·N elements for grad_x and 2·M·N for the parameters' gradients. Predicted: 60 % of the ceiling.
+
+Reached on nvidia-h200 at 79774460: 445 µs for float32 M=16384,N=4096, 1.81 TB/s, 41 % of the memory ceiling.
 """
 
 import torch

@@ -2,6 +2,9 @@
 
 Memory-bound: N elements read, N written, 4 bytes or 2 in flight a thread. Prediction: behind the vectorised kernels, as
 cupy_raw is.
+
+Reached on nvidia-h200 at f9f505a9: 439 µs for float32 N=134217728, 2.45 TB/s, 58 % of the memory ceiling, 0.572 times
+as fast as torch_eager.
 """
 
 from numba import cuda, float32

@@ -4,8 +4,13 @@
 // nothing is loaded while it is reduced and written, and the weight comes from L2 again for every row. Here one thread
 // copies chunks of the next rows into shared memory (cp.async.bulk) while the others pass over this row there twice: the
 // sum of its squares, the result. A chunk is given back as soon as it is written. A thread has the same columns of every
-// row, so their weights are loaded once. Predicted: 95 % of the memory ceiling for float32 rows of 32768; level with
-// cuda_block on short rows. Rows of whole 16-byte packs, at most 128 KiB; compute capability 9.0.
+// row, so their weights are loaded once. Rows of whole 16-byte packs, at most 128 KiB; compute capability 9.0.
+//
+// Predicted: 95 % of the memory ceiling for float32 rows of 32768; level with cuda_block on short rows. On an H200 the
+// first is nearly so, and two per cent ahead of cuda_block; on shorter rows it is behind, the more so the shorter.
+//
+// Reached on nvidia-h200 at 02b31da3: 136 µs for float32 M=2048,N=32768, 3.96 TB/s, 93 % of the memory ceiling, 1.48
+// times as fast as torch_eager.
 #include "../_cuda/row_ring.cuh"
 
 namespace {

@@ -5,6 +5,9 @@
 // weight's gradient costs one row of float32 partial sums a block, written and read once, about 2 % of the traffic at M
 // = 16384, and a second small kernel. Predicted: 90 % of the ceiling for two reads and a write at rows of 1024 to 8192
 // elements; longer rows and unaligned ones are read twice, 5·M·N elements: 60 %.
+//
+// Reached on nvidia-h200 at 79774460: 201 µs for float32 M=16384,N=4096, 4.02 TB/s, 92 % of the memory ceiling, 2.21
+// times as fast as torch_eager.
 #include <tuple>
 
 #include "../_cuda/norm_backward.cuh"

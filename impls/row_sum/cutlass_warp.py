@@ -2,6 +2,9 @@
 
 Memory-bound: M·N elements read, 4 bytes or 2 in flight a lane. Prediction: behind cuda_block; far behind where rows are
 few.
+
+Reached on nvidia-h200 at f9f505a9: 63.9 µs for float32 M=65536,N=1024, 4.20 TB/s, 89 % of the memory ceiling, 1.12
+times as fast as torch_eager.
 """
 
 import cutlass

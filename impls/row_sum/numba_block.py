@@ -2,6 +2,9 @@
 
 Memory-bound: M·N elements read, one at a time by each thread. Prediction: as cupy_raw, behind cuda_block; far behind
 where rows are few.
+
+Reached on nvidia-h200 at f9f505a9: 180 µs for float32 M=65536,N=1024, 1.50 TB/s, 32 % of the memory ceiling, 0.399
+times as fast as torch_eager.
 """
 
 from numba import cuda, float32

@@ -10,7 +10,7 @@
 // rows fill the pause no better than cuda_block's own warps do, and the cluster's barrier comes on top; no profile has
 // shown it. cuda_pipeline, which has the next row on its way, takes 18.0.
 //
-// Reached on nvidia-h200 at a6dbf2ac: 130 µs for float32 M=8192,N=8192, 4.12 TB/s, 96 % of the memory ceiling, 2.12
+// Reached on nvidia-h200 at f9f505a9: 132 µs for float32 M=8192,N=8192, 4.07 TB/s, 96 % of the memory ceiling, 2.13
 // times as fast as torch_eager.
 #include "../_cuda/softmax_cluster.cuh"
 

@@ -2,9 +2,15 @@
 //
 // Memory-bound: 2·M·N·itemsize bytes. What cuda_pipeline does with a row ahead, copied by every thread for itself, one
 // thread does here by bulk copies of chunks (cp.async.bulk), as many ahead as 208 KiB of shared memory hold: three
-// rows of 32768 bfloat16. A row's chunks are given back as soon as it is in registers. Predicted: cuda_pipeline's time at
-// 32768 float32, where both hold one row ahead, a few per cent less for 16 bits. Rows of whole 16-byte packs, at most
-// 32768 elements; compute capability 9.0.
+// rows of 32768 bfloat16. A row's chunks are given back as soon as it is in registers. Rows of whole 16-byte packs, at
+// most 32768 elements; compute capability 9.0.
+//
+// Predicted: cuda_pipeline's time where both hold one row ahead, a few per cent less for 16 bits. On an H200 it is level
+// with it at 8192 elements, and takes 22 µs for 512 rows of 32768 bfloat16, where cuda_pipeline takes 18: copies by one
+// thread, in bulk, bring nothing here that each thread's own do not.
+//
+// Reached on nvidia-h200 at f9f505a9: 135 µs for float32 M=8192,N=8192, 3.97 TB/s, 93 % of the memory ceiling, 2.07
+// times as fast as torch_eager.
 #include "../_cuda/softmax_ring.cuh"
 
 namespace {

@@ -2,6 +2,9 @@
 
 Memory-bound: 2·M·N elements have to move; the second read finds short rows in L1 or L2. Prediction: near cuda_warp for
 rows of 1024, behind it by scalar loads; far behind for long rows, which a warp walks alone.
+
+Reached on nvidia-h200 at f9f505a9: 279 µs for float32 M=8192,N=8192, 1.92 TB/s, 45 % of the memory ceiling, 1.01 times
+as fast as torch_eager.
 """
 
 import cutlass

@@ -3,6 +3,9 @@ aligned.
 
 Memory-bound: 3·M·N elements have to move; the second read of a row finds it in L1 or L2. Predicted: 80 % of the
 ceiling, since a block holds nothing between its two passes and its loads pause at the barrier.
+
+Reached on nvidia-h200 at f9f505a9: 249 µs for float32 M=8192,N=8192, 3.23 TB/s, 73 % of the memory ceiling, 1.48 times
+as fast as torch_eager (unstable).
 """
 
 import cupy

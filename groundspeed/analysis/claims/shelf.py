@@ -7,7 +7,7 @@ from pathlib import Path
 
 from groundspeed.records import Record, RecordError, read_record
 
-LOOK_BACK = 4  # records of an operator: a few runs that were narrowed hide no whole one, and a page stays quick
+LOOK_BACK = 30  # records of an operator: many runs that were narrowed hide no whole one, and a page stays quick
 
 
 class Shelf:
