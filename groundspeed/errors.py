@@ -1,13 +1,24 @@
 """Errors that a user can mend: one clear line, exit status 2, never a traceback."""
 
+import re
+
+# An escape sequence of a terminal (CSI of ECMA-48), and the control characters that neither part lines nor are a tab.
+_ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f]")
+
 
 class UserError(Exception):
     """Something the user typed, wrote or lacks: the message says what was expected, what was found, what to type."""
 
 
+def uncoloured(text: str) -> str:
+    """What somebody else's program wrote for a terminal, without colours and control characters."""
+    return _CONTROL.sub("", _ESCAPE.sub("", text))
+
+
 def first_line(error: BaseException) -> str:
     """What an error says, in a line: its first that is not blank, or the name of its kind where it says nothing."""
-    lines = (line.strip() for line in str(error).splitlines())
+    lines = (line.strip() for line in uncoloured(str(error)).splitlines())
     return next((line for line in lines if line), type(error).__name__)
 
 

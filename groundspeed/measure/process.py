@@ -17,6 +17,7 @@ from typing import IO, Protocol
 
 import msgspec
 
+from groundspeed.errors import uncoloured
 from groundspeed.measure.protocol import Job
 
 _GRACE = 5.0
@@ -141,7 +142,8 @@ def last_line(log: IO[bytes]) -> str:
     """The last line of a log that is not blank, shortened."""
     log.seek(0, os.SEEK_END)
     log.seek(max(0, log.tell() - _LOG_TAIL))
-    lines = [line.strip() for line in log.read().decode(errors="replace").splitlines() if line.strip()]
+    text = uncoloured(log.read().decode(errors="replace"))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1][:400] if lines else ""
 
 

@@ -14,6 +14,9 @@ from groundspeed.errors import first_line, kind_and_line
         ("\n  \n late ", "late", "ValueError: late"),
         ("", "ValueError", "ValueError"),
         (" \n ", "ValueError", "ValueError"),
+        ("\x1b[91m\x1b[1merror[IR]:\x1b[0m no IR\n", "error[IR]: no IR", "ValueError: error[IR]: no IR"),
+        ("\x1b[38;2;1;2;3m\x1b[0m\n\x07be\x00ll\x1b[2K\x7f\ta tab", "bell\ta tab", "ValueError: bell\ta tab"),
+        ("\x1b[0m", "ValueError", "ValueError"),
     ],
 )
 def test_it_is_the_first_that_is_not_blank_or_its_kind(said, line, with_kind):

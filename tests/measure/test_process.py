@@ -53,7 +53,12 @@ def test_a_megabyte_of_events_and_of_output_blocks_nobody():
 
 @pytest.mark.parametrize(
     ("code", "said"),
-    [("", ""), ("print('one\\n\\ntwo  \\n \\n')", "two"), ("os.write(1, b'bad \\xff\\n')", "bad \ufffd")],
+    [
+        ("", ""),
+        ("print('one\\n\\ntwo  \\n \\n')", "two"),
+        ("os.write(1, b'bad \\xff\\n')", "bad \ufffd"),
+        ("print('\\x1b[91mred\\x1b[0m line\\n\\x1b[0m')", "red line"),
+    ],
 )
 def test_last_words_are_the_last_line_that_says_something(code, said):
     worker, _ = read(code + "\nsys.stdout.flush()")
