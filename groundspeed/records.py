@@ -17,6 +17,7 @@ import errno
 import gzip
 import zlib
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
@@ -294,6 +295,24 @@ def read_record(path: Path) -> Record:
         return parse_record(path, path.read_bytes())
     except OSError as error:
         raise RecordError(f"{path}: cannot be read: {error}") from error
+
+
+def read_header(path: Path) -> Header:
+    """A record's header alone, without its measurements. Raises RecordError."""
+    try:
+        with gzip.open(path, "rb") as file:
+            return msgspec.json.decode(file.readline(), type=Header)
+    except (OSError, EOFError, zlib.error, msgspec.DecodeError) as error:
+        raise RecordError(f"{path}: cannot be read: {error}") from error
+
+
+def age(header: Header) -> tuple[float, str]:
+    """What records are put in order by: the moment of the commit that was measured, then of the run.
+
+    Past commits are measured after newer ones (asv run A..B). A record without a commit counts from when it was begun.
+    """
+    moment = header.commit_time or header.started
+    return datetime.fromisoformat(moment).timestamp() if moment else 0.0, header.run_id
 
 
 def parse_record(path: Path, payload: bytes) -> Record:

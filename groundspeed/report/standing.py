@@ -31,7 +31,7 @@ class Standing:
 
 
 def standing(records: Iterable[Record], there: Callable[[Measurement], bool] = lambda entry: True) -> list[Standing]:
-    """What stands of the records of one operator on one machine, which come newest first; none without a measurement.
+    """What stands of the records of one operator on one machine, which come newest first (``stored.history``).
 
     Measurements of a case that was another one when they were taken (its digest is not that of the newest record that
     has the case) count for nothing, nor do those that ``there`` denies: of implementations and cases that are gone.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from groundspeed.records import SUFFIX, Record, RecordError, find_records, read_record
+from groundspeed.records import SUFFIX, Record, RecordError, age, find_records, read_header, read_record
 
 
 def machines(results: Path) -> list[str]:
@@ -24,11 +24,18 @@ def _of_machine(results: Path, machine: str) -> list[Path]:
 
 
 def newest_first(results: Path, machine: str) -> dict[str, list[Path]]:
-    """Record files of a machine by operator, the newest run first."""
+    """Record files of a machine by operator, those of the newest commit first; last what cannot be read."""
     found: dict[str, list[Path]] = {}
-    for path in reversed(_of_machine(results, machine)):
+    for path in sorted(_of_machine(results, machine), key=_age, reverse=True):
         found.setdefault(path.name.removesuffix(SUFFIX), []).append(path)
     return found
+
+
+def _age(path: Path) -> tuple[float, str]:
+    try:
+        return age(read_header(path))
+    except RecordError:
+        return 0.0, path.parent.name
 
 
 def run_records(results: Path, machine: str, run_id: str) -> tuple[list[Record], list[str]]:
@@ -43,11 +50,11 @@ def run_records(results: Path, machine: str, run_id: str) -> tuple[list[Record],
 
 
 def history(results: Path, machine: str, operator: str, tiers: Iterable[str]) -> tuple[list[Record], list[str]]:
-    """All records of an operator of these tiers, the newest run first; and what was wrong with those not readable."""
+    """All records of an operator of these tiers, those of the newest commit first; what was wrong with others."""
     wanted = set(tiers)
     paths = (results / machine / "records").glob(f"*/{operator}{SUFFIX}")
     found, problems = [], []
-    for path in sorted(paths, key=lambda path: path.parent.name, reverse=True):
+    for path in sorted(paths):
         try:
             record = read_record(path)
         except RecordError as error:
@@ -55,7 +62,7 @@ def history(results: Path, machine: str, operator: str, tiers: Iterable[str]) ->
             continue
         if record.header.tier in wanted:
             found.append(record)
-    return found, problems
+    return sorted(found, key=lambda record: age(record.header), reverse=True), problems
 
 
 def latest_records(

@@ -7,7 +7,6 @@ overflow float16; ``shifted``, 64 added, where E[x²] - E[x]² cancels in float3
 SCALE = {"large": 400.0}
 SHIFT = {"shifted": 64.0}
 LAYOUTS = ("contiguous", "strided", "large", "shifted")
-ROWS_OF_FULL_SIZE = 256  # beyond so many, rows of a gradient shrink
 
 
 def matrix(generator, dtype, device, M, N, layout="contiguous"):
@@ -21,13 +20,3 @@ def matrix(generator, dtype, device, M, N, layout="contiguous"):
     if layout == "strided":
         return x.new_empty((M, 2 * N))[:, ::2].copy_(x)
     return x
-
-
-def upstream(generator, dtype, device, M, N, layout="contiguous"):
-    """grad_output [M, N] of N(0, min(1, 256/M)), strided where the layout is.
-
-    A column's sum over the rows, a parameter's gradient, is then N(0, 256) at most, whatever M: as in training, where
-    the gradient of a batch's mean shrinks with the batch.
-    """
-    rows = matrix(generator, dtype, device, M, N, "strided" if layout == "strided" else "contiguous")
-    return rows.mul_(min(1.0, ROWS_OF_FULL_SIZE / max(M, 1)) ** 0.5)

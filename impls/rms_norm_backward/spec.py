@@ -30,7 +30,8 @@ def inputs(generator, dtype, device, M, N, layout="contiguous"):
     """grad_output and x [M, N], weight [N] in 0.5 to 1.5, in one dtype, and rstd [M] of x in float32."""
     import torch
 
-    from .._specs.rows import matrix, upstream
+    from .._specs.rows import matrix
+    from .._specs.upstream import upstream
 
     x = matrix(generator, dtype, device, M, N, layout)
     grad_output = upstream(generator, dtype, device, M, N, layout)

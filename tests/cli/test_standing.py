@@ -6,7 +6,7 @@ import pytest
 
 from groundspeed.records import Ceilings
 from groundspeed.report.standing import standing
-from groundspeed.report.stored import history
+from groundspeed.report.stored import history, newest_first
 from tests.cli.records_for_tests import bad, ok, record, store
 
 
@@ -94,3 +94,19 @@ def test_a_history_is_of_one_operator_machine_and_tiers_newest_first(tmp_path):
     assert [one.header.run_id for one in records] == ["3", "2", "1"]
     assert len(problems) == 1 and str(broken) in problems[0]
     assert history(tmp_path, "nvidia-a100", "softmax", ["core"]) == ([], [])
+
+
+def test_a_past_commit_measured_later_is_not_newer(tmp_path):
+    def of(run_id, commit_time):
+        return record(ok("torch_eager", 9), run_id=run_id, commit=run_id * 40, commit_time=commit_time)
+
+    for one in (
+        of("1", "2026-01-02T00:00:00+00:00"),
+        of("2", "2026-01-01T23:00:00-02:00"),
+        of("3", "2026-01-01T00:00:00+00:00"),
+    ):
+        store(tmp_path, one)
+    records, problems = history(tmp_path, "nvidia-test", "softmax", ["core"])
+    assert [one.header.run_id for one in records] == ["2", "1", "3"] and problems == []
+    paths = newest_first(tmp_path, "nvidia-test")["softmax"]
+    assert [path.parent.name for path in paths] == ["2", "1", "3"]
