@@ -7,6 +7,7 @@ between them is paired.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,8 +35,8 @@ def measure_case(
     bench: Bench, operator: str, spec: Operator, case: Case, contenders: Sequence[Contender], digest: str
 ) -> Iterator[Measurement]:
     """Yield a measurement for each contender, in their order. Raises DeviceLost when the device is."""
-    torch._dynamo.reset()
     with bench.phase("inputs"):
+        torch._dynamo.reset()
         made = inputs.make_inputs(operator, spec, case, bench.device, bench.seed)
     verdict = judge_case(bench, operator, spec, case, contenders, made, bench.rules)
     faults = dict(verdict.faults)
@@ -68,7 +69,8 @@ def _watchable(bench: Bench, verdict: Judged) -> bool:
 
 def _after_timing(bench: Bench, verdict: Judged, timed: _Timed) -> dict[str, Fault]:
     """Judge what the timed calls returned. Raises Disturbed when one of several changed what is not its own."""
-    changed = disturbed(verdict)
+    with bench.phase("check"):
+        changed = disturbed(verdict)
     if changed and len(verdict.ready) > 1:
         raise Disturbed(f"changed during the timed rounds: {changed}")
     if changed:
@@ -114,8 +116,9 @@ def _time(bench: Bench, ready: list[Prepared], faults: dict[str, Fault], watch: 
         return tuple(set(readings[-1].throttle) & THERMAL)
 
     compiled = compile_count()
-    with calls.quiet():
+    with ExitStack() as hush:
         with bench.phase("calls"):
+            hush.enter_context(calls.quiet())  # until the last round: its one collection takes a part of a second
             calls.call_samples(bare, 1, bench.device)
             called = calls.call_samples(called_runs, _CALL_ROUNDS, bench.device, _CALL_SECONDS * len(bare))
         host = [median([host for _, host in one]) for one in called]

@@ -35,8 +35,9 @@ def check_case(
     bench: Bench, operator: str, spec: Operator, case: Case, contenders: Sequence[Contender], digest: str
 ) -> Iterator[Measurement]:
     """Judge without timing: yield a row for each contender, with its error or its fault."""
-    torch._dynamo.reset()
-    made = inputs.make_inputs(operator, spec, case, bench.device, bench.seed)
+    with bench.phase("inputs"):
+        torch._dynamo.reset()
+        made = inputs.make_inputs(operator, spec, case, bench.device, bench.seed)
     verdict = judge_case(bench, operator, spec, case, contenders, made)
     for contender in contenders:
         name = contender.name
@@ -69,7 +70,8 @@ def judge_case(
     """
     book = _Book(bench, rules)
     first, *others = rules.sittings
-    sheet = sheet_of(spec, case, made, bench.device)
+    with bench.phase("inputs"):
+        sheet = sheet_of(spec, case, made, bench.device)
     ready: list[Prepared] = []
     for contender in first.order(contenders):
         outcome = _prepared(bench, contender, sheet)
