@@ -13,8 +13,8 @@ from groundspeed.commands import durations
 from groundspeed.errors import UserError
 from groundspeed.fleet.cut import Cut, cut, longest_first, parse_shard
 from groundspeed.machine import machine_of
-from groundspeed.measure import preload
 from groundspeed.measure.claim import GpuBusy, Patience
+from groundspeed.measure.compiler_use import uses_compiler
 from groundspeed.measure.first_call_subset import chosen_case
 from groundspeed.measure.handing_out import hand_out
 from groundspeed.measure.lane import Lane, Place, open_lane, spread, widest_place
@@ -187,8 +187,9 @@ def narrowed(opened: Run, operator: str, patterns: tuple[str, ...]) -> Run:
 
 
 def _uses_compiler(runs: Iterable[Run]) -> bool:
-    found = (one for run in runs for name in run.selection.operators for one in run.tree.implementations(name))
-    return preload.uses_compiler(file for one in found for file in one.files)
+    """Whether anything that is measured does: what else an operator has is not imported."""
+    pairs = ((run, one) for run in runs for name in run.selection.operators for one in run.tree.implementations(name))
+    return uses_compiler(file for run, one in pairs if run.selection.includes(one) for file in one.files)
 
 
 def _show(display: Display, event: Progress, names: Sequence[str]) -> None:

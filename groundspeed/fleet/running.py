@@ -19,8 +19,8 @@ from groundspeed.fleet.store import add_once
 from groundspeed.fleet.sweeps import Supplies, Sweep, SweepBench
 from groundspeed.fleet.view import FleetView
 from groundspeed.fleet.work import About, Piece
-from groundspeed.measure import preload
 from groundspeed.measure.claim import Patience, lock_folder
+from groundspeed.measure.compiler_use import uses_compiler
 from groundspeed.session import Run
 
 Expect = Callable[[Run, Mapping[str, Run]], dict[str, float]]
@@ -85,8 +85,9 @@ def run_fleet(
     """
     from groundspeed.fleet.ray_stations import RayStations
 
-    files = [file for name, run in runs.items() for one in run.tree.implementations(name) for file in one.files]
-    supplies = Supplies(pack(opened.tree.root), opened.device, fleet.patience, preload.uses_compiler(files))
+    found = [(run, one) for name, run in runs.items() for one in run.tree.implementations(name)]
+    files = [file for run, one in found if run.selection.includes(one) for file in one.files]
+    supplies = Supplies(pack(opened.tree.root), opened.device, fleet.patience, uses_compiler(files))
     work = Sweeps(opened, runs, expect, begin)
     ledger = Ledger(opened.results, opened.run_id, "run", opened.commit.hash, fleet.pull_request)
     stations = RayStations(SweepBench, supplies, opened.device, len(runs), passed_on(), fleet.without)

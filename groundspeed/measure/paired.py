@@ -14,7 +14,7 @@ import msgspec
 
 from groundspeed.gate.paired import MeasureLost, Pair, PairOutcome, PairRequest, PairSamples
 from groundspeed.machine import machine_name
-from groundspeed.measure import preload
+from groundspeed.measure.compiler_use import uses_compiler
 from groundspeed.measure.lane import UNATTENDED, Place, default_place, hold, widest_place
 from groundspeed.measure.process import worker_environment
 from groundspeed.measure.protocol import Job, Side
@@ -66,7 +66,7 @@ class PairedEngine:
 def _uses_compiler(request: PairRequest) -> bool:
     sides = [side for pair in request.pairs for side in (pair.base, pair.head)]
     files = [Tree(side.tree).implementation(request.operator, side.implementation).files for side in sides]
-    return preload.uses_compiler(file for own in files for file in own)
+    return uses_compiler(file for own in files for file in own)
 
 
 def _job(request: PairRequest, process: int) -> Job:

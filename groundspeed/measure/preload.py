@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 _WORK = (
     "torch._dynamo",
@@ -58,11 +57,6 @@ def compiling_processes() -> None:
     """
     module = importlib.import_module("torch._inductor.async_compile")
     module.AsyncCompile.wakeup()
-
-
-def uses_compiler(files: Iterable[Path]) -> bool:
-    """Whether one of these implementations speaks of torch.compile: for the others its imports are waste."""
-    return any(b"torch.compile" in file.read_bytes() for file in files if file.suffix == ".py")
 
 
 def _ask(functions: Iterable[Callable[[], object]]) -> None:

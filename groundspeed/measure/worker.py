@@ -67,6 +67,7 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
     from groundspeed.measure.attempt import Attempt
     from groundspeed.measure.bench import Fault, fault_row, memory_shortage
     from groundspeed.measure.case import measure_case
+    from groundspeed.measure.compiler_use import uses_compiler
     from groundspeed.measure.contender import Contender
     from groundspeed.measure.device import make_bench, session_ceilings
     from groundspeed.measure.environment import describe, free_memory
@@ -82,7 +83,7 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
     # Else the first case that is compiled would pay for all. Where ranks are to be forked they do their own: these
     # imports may initialise CUDA (PyTorch asks the runtime whether there are devices), which forked processes cannot
     # use after their parent.
-    if not (spec.world and job.device == "cuda") and preload.uses_compiler(f for one in chosen for f in one.files):
+    if not (spec.world and job.device == "cuda") and uses_compiler(f for one in chosen for f in one.files):
         preload.compiler()
         if job.device == "cuda":
             preload.compiling_processes()

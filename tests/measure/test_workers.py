@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from groundspeed.measure import forked, nursery, preload, process, supervisor
+from groundspeed.measure import forked, nursery, process, supervisor
 from groundspeed.measure import workers as source
 from groundspeed.measure.forked import Nursery, NurseryLost
 from groundspeed.measure.process import worker_environment
 from groundspeed.measure.protocol import Job
 from groundspeed.measure.supervisor import supervise
 from groundspeed.measure.workers import Workers
-from tests.core.scratch import ADD, calls, job, make_tree, rows_by_name
+from tests.core.scratch import calls, job, make_tree, rows_by_name
 from tests.measure import fake_worker
 from tests.measure.fake_worker import READY, script, whole
 from tests.measure.test_process import gone
@@ -278,12 +278,6 @@ def test_cuda_is_asked_whether_it_was_initialised(monkeypatch, mapped, status, e
     monkeypatch.setattr(nursery.ctypes, "CDLL", lambda name: Driver())
     assert nursery.cuda_is_initialised() is expected
     assert nursery.unsafe(10_000) == ("its imports initialised CUDA" if expected else "")
-
-
-def test_the_compiler_is_imported_for_those_that_speak_of_it(tmp_path):
-    root = make_tree(tmp_path, {"double": {"torch_add": ADD, "torch_compile": "import torch\n\n# torch.compile\n"}})
-    assert preload.uses_compiler((root / "double").iterdir())
-    assert not preload.uses_compiler([root / "double" / "torch_add.py"])
 
 
 @pytest.mark.slow
