@@ -11,10 +11,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
 from groundspeed.analysis.stats import median
-from groundspeed.measure import calls, inputs
+from groundspeed.measure import calls, compilations, inputs
 from groundspeed.measure.bench import PHASE_LIMITS, Bench, Fault, fault_row
 from groundspeed.measure.contender import Contender, Prepared
 from groundspeed.measure.energy import NoEnergy, measure_energy
@@ -36,7 +34,7 @@ def measure_case(
 ) -> Iterator[Measurement]:
     """Yield a measurement for each contender, in their order. Raises DeviceLost when the device is."""
     with bench.phase("inputs"):
-        torch._dynamo.reset()
+        compilations.reset()
         made = inputs.make_inputs(operator, spec, case, bench.device, bench.seed)
     verdict = judge_case(bench, operator, spec, case, contenders, made, bench.rules)
     faults = dict(verdict.faults)
@@ -115,7 +113,7 @@ def _time(bench: Bench, ready: list[Prepared], faults: dict[str, Fault], watch: 
         readings.append(bench.gpu.read())
         return tuple(set(readings[-1].throttle) & THERMAL)
 
-    compiled = compile_count()
+    compiled = compilations.count()
     with ExitStack() as hush:
         with bench.phase("calls"):
             hush.enter_context(calls.quiet())  # until the last round: its one collection takes a part of a second
@@ -126,17 +124,12 @@ def _time(bench: Bench, ready: list[Prepared], faults: dict[str, Fault], watch: 
             beat = lambda: bench.begin("time", PHASE_LIMITS["time"], "")  # noqa: E731
             fitted = bench.timer.fit({prepared.contender.name: prepared.run for prepared in ready})
             rounds = sample(fitted.timer, timed_runs, host, bench.budget, throttled, beat)
-    if compile_count() != compiled:
+    if compilations.count() != compiled:
         for prepared in ready:
             if prepared.contender.implementation.backend == "torch":
                 faults[prepared.contender.name] = Fault("error", "torch.compile compiled inside the timed region")
     outputs = [one + other for one, other in zip(timed_runs.kept, called_runs.kept, strict=True)]
     return _Timed(outputs, rounds, called, summary(readings), fitted.timer.name, fitted.remarks)
-
-
-def compile_count() -> int:
-    """Graphs that torch.compile has compiled in this process."""
-    return int(torch._dynamo.utils.counters["stats"]["unique_graphs"])
 
 
 def _peak_memory(bench: Bench, prepared: Prepared) -> int | None:

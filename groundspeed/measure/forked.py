@@ -29,6 +29,7 @@ from groundspeed.measure.nursery_protocol import (
     Serving,
     decode_answer,
 )
+from groundspeed.measure.preload import Imports
 from groundspeed.measure.process import Worker, last_line
 
 _IMPORTS = 180.0  # seconds: from a cold disk they have taken ten
@@ -78,14 +79,13 @@ class ForkedProcess:
 class Nursery:
     """A running nursery. It ends with this object's ``close``, and with this process however that ends."""
 
-    def __init__(self, environment: dict[str, str], compiler: bool) -> None:
+    def __init__(self, environment: dict[str, str], imports: Imports) -> None:
         self._socket, end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._lock = Lock()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the nursery
-        words = ["compiler"] if compiler else []
         with end:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "groundspeed.measure.nursery", str(end.fileno()), *words],
+                [sys.executable, "-m", "groundspeed.measure.nursery", str(end.fileno()), imports],
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
                 stderr=subprocess.STDOUT,

@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
-from groundspeed.measure import inputs, referee
+from groundspeed.measure import compilations, inputs, referee
 from groundspeed.measure.bench import Bench, Fault, as_fault, fault_row
 from groundspeed.measure.contender import Contender, Prepared, prepare, refusal
 from groundspeed.measure.referee import REFEREE, Complaint, Referee, Sheet, Sitting, Trial, fences, settings, tools
@@ -36,7 +34,7 @@ def check_case(
 ) -> Iterator[Measurement]:
     """Judge without timing: yield a row for each contender, with its error or its fault."""
     with bench.phase("inputs"):
-        torch._dynamo.reset()
+        compilations.reset()
         made = inputs.make_inputs(operator, spec, case, bench.device, bench.seed)
     verdict = judge_case(bench, operator, spec, case, contenders, made)
     for contender in contenders:

@@ -1,9 +1,9 @@
 """The nursery: a process that has done a worker's imports and forks one worker after another from there.
 
-Started as ``python -m groundspeed.measure.nursery FD [compiler]``; FD is its end of a socket on which
-groundspeed.measure.forked asks. It never has a job, a device or a thread of its own, so that each child begins as a
-freshly started worker does, with the imports behind it. Whether that holds is looked at before the first fork; a
-nursery that finds a thread or an initialised CUDA driver in itself refuses to serve.
+Started as ``python -m groundspeed.measure.nursery FD IMPORTS``; FD is its end of a socket on which
+groundspeed.measure.forked asks, IMPORTS one of preload.Imports. It never has a job, a device or a thread of its own, so
+that each child begins as a freshly started worker does, with the imports behind it. Whether that holds is looked at
+before the first fork; a nursery that finds a thread or an initialised CUDA driver in itself refuses to serve.
 
 A child's exit status is collected only when asked for: until then its process id cannot be another's.
 """
@@ -36,7 +36,9 @@ def main() -> NoReturn:
     importlib.import_module("numpy")  # its linear algebra keeps threads, which it ends by itself around a fork
     before = _threads()
     preload.work()
-    if "compiler" in sys.argv[2:]:
+    if sys.argv[2] == "front end":
+        preload.front_end()
+    elif sys.argv[2] == "compiler":
         with _devices_by_nvml():
             preload.compiler()
     control.send(msgspec.json.encode(Serving(refusal=unsafe(before))))

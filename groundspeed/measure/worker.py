@@ -80,13 +80,8 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
     tree = specs if job.specs == job.tree else Tree(Path(job.tree), specs=specs)
     chosen = [one for _, _, one in entries(job, tree)]
     spec = adopt_tolerance(tree.spec(job.operator), job.tolerance)
-    # Else the first case that is compiled would pay for all. Where ranks are to be forked they do their own: these
-    # imports may initialise CUDA (PyTorch asks the runtime whether there are devices), which forked processes cannot
-    # use after their parent.
-    if not (spec.world and job.device == "cuda") and uses_compiler(f for one in chosen for f in one.files):
-        preload.compiler()
-        if job.device == "cuda":
-            preload.compiling_processes()
+    if uses_compiler(file for one in chosen for file in one.files):
+        _import_compiler(job.device, forks=bool(spec.world))
     if spec.world:
         from groundspeed.measure.ranks.work import work as spread
 
@@ -131,6 +126,21 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
         if job.device == "cuda":
             torch.cuda.empty_cache()
     return dict(seconds)
+
+
+def _import_compiler(device: str, forks: bool) -> None:
+    """Else the first case that is compiled would pay for all.
+
+    Where ranks are to be forked they import most of it themselves: that may initialise CUDA (PyTorch asks the runtime
+    whether there are devices), which forked processes cannot use after their parent.
+    """
+    if device != "cuda":
+        preload.compiler()
+    elif forks:
+        preload.front_end()
+    else:
+        preload.compiler()
+        preload.compiling_processes()
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from groundspeed.measure.forked import Nursery, NurseryLost, supported
+from groundspeed.measure.preload import Imports
 from groundspeed.measure.process import Worker, start_worker
 
 
@@ -31,7 +32,7 @@ class Workers:
         self.environment = environment
         self.why_not = "not asked for" if not nursery else "" if supported() else "this system has no process handles"
         # Another is tried when one is lost: without the compiler, whose imports are the larger part of the risk.
-        self._plans = [True, False] if compiler else [False, False]
+        self._plans: list[Imports] = ["compiler", "front end"] if compiler else ["work", "work"]
         self._nursery: Nursery | None = None
         self._stopped = Event()
         self._lock = RLock()
@@ -46,7 +47,7 @@ class Workers:
         """Begin a nursery's imports, and do not wait for them."""
         with self._lock:
             if not self.why_not and self._nursery is None:
-                self._nursery = Nursery(self.environment, compiler=self._plans[0])
+                self._nursery = Nursery(self.environment, self._plans[0])
 
     def stop(self) -> None:
         """End what is being measured, from another thread: ``check`` raises from now on."""

@@ -135,7 +135,7 @@ def test_threads_may_ask_one_nursery_at_once(nurseries):
 
 
 def test_what_it_forked_ends_with_it():
-    own = Nursery(worker_environment({}), compiler=False)
+    own = Nursery(worker_environment({}), "work")
     worker = own.fork()
     own.close()
     assert gone(worker.process.pid)
@@ -148,7 +148,7 @@ def test_a_nursery_of_nobody_ends():
     program = (
         "import os, sys; from groundspeed.measure.forked import Nursery; "
         "from groundspeed.measure.process import worker_environment; "
-        "one = Nursery(worker_environment({}), compiler=False); worker = one.fork(); "
+        "one = Nursery(worker_environment({}), 'work'); worker = one.fork(); "
         "print(one._process.pid, worker.process.pid, flush=True); os.kill(os.getpid(), 9)"
     )
     done = subprocess.run(
@@ -175,36 +175,45 @@ def serving(code: str, monkeypatch) -> None:
 def test_a_refusal_and_an_end_are_told_in_words(monkeypatch):
     refuses = b'{"type":"Serving","refusal":"its imports initialised CUDA"}'
     serving(f"control.send({refuses!r}); time.sleep(600)", monkeypatch)
-    one = Nursery({}, compiler=False)
+    one = Nursery({}, "work")
     with pytest.raises(NurseryLost, match=r"^its imports initialised CUDA$"):
         one.fork()
     one.close()
     serving("print('ImportError: no torch'); sys.exit(1)", monkeypatch)
-    one = Nursery({}, compiler=False)
+    one = Nursery({}, "work")
     with pytest.raises(NurseryLost, match=r"^it ended with status 1: ImportError: no torch$"):
         one.fork()
     one.close()
 
 
-def test_after_two_that_do_not_serve_workers_are_started_anew(monkeypatch):
+def refusing(monkeypatch, *refused):
+    """Nurseries that refuse to serve with these imports; what was asked of them all, in order."""
     asked = []
 
-    class Refuses:
-        def __init__(self, environment, compiler):
-            asked.append(compiler)
+    class Nursery:
+        def __init__(self, environment, imports):
+            self.imports = imports
+            asked.append(imports)
 
         def fork(self):
-            raise NurseryLost("its imports started 3 threads")
+            if self.imports in refused:
+                raise NurseryLost(f"its imports started {len(asked)} threads")
+            return "forked"
 
         def close(self):
             asked.append("closed")
 
-    monkeypatch.setattr(source, "Nursery", Refuses)
+    monkeypatch.setattr(source, "Nursery", Nursery)
     monkeypatch.setattr(source, "start_worker", lambda environment: environment)
+    return asked
+
+
+def test_after_two_that_do_not_serve_workers_are_started_anew(monkeypatch):
+    asked = refusing(monkeypatch, "compiler", "front end")
     with Workers({"A": "1"}) as own:
         assert own.start() == {"A": "1"} and own.start() == {"A": "1"}
         assert own.why_not == "its imports started 3 threads"
-    assert asked == [True, "closed", False, "closed"]
+    assert asked == ["compiler", "closed", "front end", "closed"]
 
 
 def test_where_there_are_no_process_handles_there_is_no_nursery(monkeypatch):

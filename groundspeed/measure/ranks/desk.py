@@ -15,9 +15,9 @@ from typing import Any
 import torch
 from torch import distributed
 
-from groundspeed.measure import calls, inputs
+from groundspeed.measure import calls, compilations, inputs, preload
 from groundspeed.measure.bench import Fault, as_fault
-from groundspeed.measure.case import compile_count
+from groundspeed.measure.compiler_use import uses_compiler
 from groundspeed.measure.contender import Contender, Prepared, prepare, refusal
 from groundspeed.measure.environment import describe, free_memory, gpu_handle
 from groundspeed.measure.gpu_state import Reading
@@ -104,6 +104,11 @@ class Desk:
         found = measure_ceilings(self._spec.dtypes, compute, make_timer("cuda", self._job.timer))
         return with_peer_rates(found) if self._world > 1 else found
 
+    def imports(self) -> None:
+        """Import the compiler if something of the job needs it: the first case that is compiled would pay for all."""
+        if uses_compiler(file for _, _, one in entries(self._job, self._tree) for file in one.files):
+            preload.compiler()
+
     def load(self) -> dict[str, Fault]:
         """Load all implementations; those that cannot be, and why."""
         opened = share_tunings(open_all(self._job, self._tree, lambda name: None), self._job.tunings)
@@ -115,7 +120,7 @@ class Desk:
 
     def begin(self, number: int) -> int:
         """Begin with a case of the job; bytes of one of this rank's outputs."""
-        torch._dynamo.reset()
+        compilations.reset()
         self._ready.clear()
         self._grown.clear()
         self._witnesses = self._sheet = None
@@ -192,7 +197,7 @@ class Desk:
         return gpu.read() if gpu else None
 
     def compiled(self) -> int:
-        return compile_count()
+        return compilations.count()
 
     def disturbed(self) -> str:
         """What was changed during the timed rounds that is not the implementations' own; it is put back."""

@@ -135,6 +135,7 @@ class _Crews:
         self._spent("join", start)
         start = perf_counter()
         self._phase("load", _LOAD_LIMIT)
+        crew.ask("imports", limit=_LOAD_LIMIT)
         faults = crew.ask("load", limit=_LOAD_LIMIT, only=0)[0]  # compiles what is to be compiled
         for rank in range(1, world):
             faults |= crew.ask("load", limit=_LOAD_LIMIT, only=rank)[0]
