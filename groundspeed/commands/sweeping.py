@@ -147,8 +147,8 @@ class _Shown:
             self._display.end(operator, "could not be measured")
         else:
             self._display.end(operator, "measured" + where)
-        if lane.workers.why_not:
-            self._say(f"each worker does its own imports, which takes longer: {lane.workers.why_not}")
+        for remark in lane.workers.remarks:
+            self._say(remark)
 
 
 def _once(display: Display) -> Callable[[str], None]:

@@ -259,7 +259,7 @@ def engine() -> MeasurePairs:
     """The engine that measures on this machine."""
     from groundspeed.measure.paired import PairedEngine
 
-    found: MeasurePairs = PairedEngine()
+    found: MeasurePairs = PairedEngine(_progress)
     return found
 
 

@@ -6,7 +6,7 @@ there is no such nursery.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -27,9 +27,13 @@ from groundspeed.tree import Tree
 
 
 class PairedEngine:
-    """Measures requests one after the other. Its nursery begins with the first request and serves all; ``close`` it."""
+    """Measures requests one after the other. Its nursery begins with the first request and serves all; ``close`` it.
 
-    def __init__(self) -> None:
+    ``tell`` is called once with each line on what makes its workers take longer to start.
+    """
+
+    def __init__(self, tell: Callable[[str], None] = lambda line: None) -> None:
+        self._tell, self._told = tell, set[str]()
         self._open = ExitStack()
         self._workers: dict[Place, Workers] = {}
 
@@ -40,6 +44,7 @@ class PairedEngine:
         for number in range(request.first_process, request.first_process + request.processes):
             with hold(place, UNATTENDED):
                 outcome = supervise(_job(request, number), workers.environment, lambda progress: None, workers=workers)
+            self._remark(workers)
             if outcome.environment is None:
                 raise MeasureLost(outcome.problem or f"{request.operator}: process {number} ended before it began")
             yield PairSamples(
@@ -55,6 +60,12 @@ class PairedEngine:
         """End the nursery; a request after this begins another."""
         self._workers.clear()
         self._open.close()
+
+    def _remark(self, workers: Workers) -> None:
+        for line in workers.remarks:
+            if line not in self._told:
+                self._told.add(line)
+                self._tell(line)
 
     def _workers_of(self, place: Place, request: PairRequest) -> Workers:
         if place not in self._workers:

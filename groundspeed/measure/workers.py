@@ -24,18 +24,23 @@ class Workers:
         Whether there is one at all: for a single worker it is no gain.
     why_not
         Why no nursery is used any more; empty while one is.
+    remarks
+        What makes starting workers take longer than it might, and why, a line each.
 
     Use it as a context manager: the nursery ends with it.
     """
 
     def __init__(self, environment: dict[str, str], compiler: bool = True, nursery: bool = True) -> None:
         self.environment = environment
-        self.why_not = "not asked for" if not nursery else "" if supported() else "this system has no process handles"
+        self.why_not = "" if nursery else "not asked for"
+        self.remarks: list[str] = []
         # Another is tried when one is lost: without the compiler, whose imports are the larger part of the risk.
         self._plans: list[Imports] = ["compiler", "front end"] if compiler else ["work", "work"]
         self._nursery: Nursery | None = None
         self._stopped = Event()
         self._lock = RLock()
+        if nursery and not supported():
+            self._give_up("this system has no process handles")
 
     def __enter__(self) -> Self:
         return self
@@ -69,16 +74,28 @@ class Workers:
                     return self._nursery.fork()
                 except NurseryLost as lost:
                     self._end_nursery()
-                    self._plans.pop(0)
-                    if not self._plans:
-                        self.why_not = str(lost)
+                    self._plan_again(str(lost))
         return start_worker(self.environment)
 
     def distrust(self, why: str) -> None:
         """Start workers anew from now on: one that was forked did not even begin."""
         with self._lock:
             self._end_nursery()
-            self.why_not = why
+            self._give_up(why)
+
+    def _plan_again(self, why: str) -> None:
+        lost = self._plans.pop(0)
+        if not self._plans:
+            self._give_up(why)
+        elif lost == "compiler":
+            need = "those that need them take longer"
+            self.remarks.append(f"workers begin without torch.compile's imports, {need}: {why}")
+        else:
+            self.remarks.append(f"the process that workers are forked from had to be started again: {why}")
+
+    def _give_up(self, why: str) -> None:
+        self.why_not = why
+        self.remarks.append(f"each worker does its own imports, which takes longer: {why}")
 
     def _end_nursery(self) -> None:
         if self._nursery is not None:

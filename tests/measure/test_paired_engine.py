@@ -35,12 +35,13 @@ def request_of(tmp_path):
 def scripted(monkeypatch):
     """``scripted(scripts)`` gives an engine whose workers follow them, and what they were asked to do."""
 
-    def engine(scripts):
+    def engine(scripts, tell=lambda line: None):
         waiting, asked, closed = iter(scripts), [], []
 
         class Workers:
             def __init__(self, environment, compiler):
                 self.environment, self.compiler = environment, compiler
+                self.remarks = ["each worker does its own imports"]
 
             def __enter__(self):
                 return self
@@ -62,7 +63,7 @@ def scripted(monkeypatch):
 
         monkeypatch.setattr(paired, "Workers", Workers)
         monkeypatch.setattr(Worker, "hand_over", remember)
-        return PairedEngine(), asked, closed
+        return PairedEngine(tell), asked, closed
 
     return engine
 
@@ -106,3 +107,13 @@ def test_one_nursery_serves_all_requests_until_the_engine_is_closed(scripted, re
     list(engine(request_of(processes=1)))
     engine.close()
     assert len(closed) == 2 and len(asked) == 3
+
+
+def test_what_makes_workers_start_later_is_told_once(scripted, request_of):
+    told = []
+    engine, _, _ = scripted([WHOLE] * 3, told.append)
+    for _ in range(2):
+        list(engine(request_of(processes=1)))
+    engine.close()
+    list(engine(request_of(processes=1)))
+    assert told == ["each worker does its own imports"]

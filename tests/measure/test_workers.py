@@ -214,6 +214,31 @@ def test_after_two_that_do_not_serve_workers_are_started_anew(monkeypatch):
         assert own.start() == {"A": "1"} and own.start() == {"A": "1"}
         assert own.why_not == "its imports started 3 threads"
     assert asked == ["compiler", "closed", "front end", "closed"]
+    without, anew = own.remarks
+    assert without.startswith("workers begin without torch.compile's imports")
+    assert without.endswith(": its imports started 1 threads")
+    assert anew == "each worker does its own imports, which takes longer: its imports started 3 threads"
+
+
+def test_why_a_nursery_with_the_compiler_was_refused_is_kept(monkeypatch):
+    asked = refusing(monkeypatch, "compiler")
+    with Workers({}) as own:
+        assert [own.start(), own.start()] == ["forked", "forked"] and own.why_not == ""
+    assert asked == ["compiler", "closed", "front end", "closed"]
+    need = "those that need them take longer"
+    assert own.remarks == [f"workers begin without torch.compile's imports, {need}: its imports started 1 threads"]
+
+
+def test_without_the_compiler_a_second_try_is_one_more_of_the_same(monkeypatch):
+    asked = refusing(monkeypatch, "work")
+    with Workers({}, compiler=False) as own:
+        own.start()
+    assert asked == ["work", "closed", "work", "closed"]
+    assert own.remarks[0] == "the process that workers are forked from had to be started again: " + (
+        "its imports started 1 threads"
+    )
+    with Workers({}, nursery=False) as own:
+        assert own.why_not and not own.remarks  # nobody has lost what nobody asked for
 
 
 def test_where_there_are_no_process_handles_there_is_no_nursery(monkeypatch):
