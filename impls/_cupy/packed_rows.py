@@ -1,8 +1,9 @@
 """A block a row in CuPy's run-time compiled CUDA, by 16-byte vectors: held in registers, or streamed through them.
 
 A kernel that needs a row more than once is a template ``name<T, kPacks>(inputs..., y, long long length)`` on a
-``Row<T, kPacks>``: kPacks vectors a thread, read once; with kPacks = 0, for rows that are not 16-byte aligned or do not
-fit, single elements, read again on every walk. One that needs it once calls ``stream_row``.
+``Row<T, kPacks>``: kPacks vectors a thread, read once. A row that does not fit has kPacks = WALKED and is read again on
+every walk, by vectors; one that is not 16-byte aligned has kPacks = 0, by single elements. A kernel that needs a row
+once calls ``stream_row``.
 """
 
 import cupy
@@ -12,58 +13,19 @@ from .dtypes import C_TYPES, CONVERSIONS
 from .rows import BLOCK_REDUCTIONS, threads_for
 
 PACKS = (1, 2, 4, 8)  # of a thread; all but the last keep blocks small, so that several share a multiprocessor
+WALKED = -1  # in place of their number, for a row that no block can hold
 FEW_THREADS, MOST_THREADS = 256, 1024
 STREAM_THREADS = 256
 
 ROWS = r"""
-#define ROW_BOUNDS(kPacks) __launch_bounds__((kPacks) == 8 ? 1024 : (kPacks) == 0 ? 512 : 256)
+// For as many vectors as a thread holds, of all the rows that a block does.
+#define ROW_BOUNDS(kPacks) __launch_bounds__((kPacks) == 8 ? 1024 : (kPacks) <= 0 ? 512 : 256)
 
 // Neighbouring elements that are moved at once; CuPy's run-time compiler aligns 16 bytes of them to 16 bytes.
 template <typename T, int kCount>
 struct alignas(kCount * sizeof(T)) Lanes {
   static constexpr int kLanes = kCount;
   T lanes[kCount];
-};
-
-// kPacks vectors of a row in the registers of each thread, neighbours beside neighbours.
-template <typename T, int kPacks>
-struct Row {
-  static constexpr int kLanes = 16 / sizeof(T);
-  Lanes<T, kLanes> held[kPacks];
-  int length;
-
-  __device__ Row(const T* row, long long columns) : length(static_cast<int>(columns)) {
-    visit([&](long long at, Lanes<T, kLanes>& some) {
-      some = *reinterpret_cast<const Lanes<T, kLanes>*>(row + at);
-    });
-  }
-
-  // Calls body(column of the first, lanes) for all of this thread; body may change them.
-  template <typename Body>
-  __device__ void visit(Body body) {
-#pragma unroll
-    for (int pack = 0; pack < kPacks; ++pack) {
-      const int at = (pack * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x)) * kLanes;
-      if (at < length) body(at, held[pack]);
-    }
-  }
-};
-
-template <typename T>
-struct Row<T, 0> {
-  static constexpr int kLanes = 1;
-  const T* row;
-  long long length;
-
-  __device__ Row(const T* row, long long length) : row(row), length(length) {}
-
-  template <typename Body>
-  __device__ void visit(Body body) {
-    for (long long at = threadIdx.x; at < length; at += blockDim.x) {
-      Lanes<T, 1> some{row[at]};
-      body(at, some);
-    }
-  }
 };
 
 template <int kCount, typename T>
@@ -75,6 +37,67 @@ template <int kCount, typename T>
 __device__ inline void put_lanes(T* place, const Lanes<T, kCount>& some) {
   *reinterpret_cast<Lanes<T, kCount>*>(place) = some;
 }
+
+// kPacks vectors of a row in the registers of each thread, neighbours beside neighbours. The vectors are of 16 bytes
+// unless the row goes with one of another type, lane by lane.
+template <typename T, int kPacks, int kCount = 16 / sizeof(T)>
+struct Row {
+  static constexpr int kLanes = kCount;
+  Lanes<T, kLanes> held[kPacks];
+  int length;
+
+  __device__ Row(const T* row, long long columns) : length(static_cast<int>(columns)) {
+    visit([&](long long at, Lanes<T, kLanes>& some) { some = lanes_at<kLanes>(row + at); });
+  }
+
+  // Calls body(column of the first, lanes, lanes of the others) for all of this thread; body may change this row's.
+  template <typename Body, typename... Others>
+  __device__ void visit(Body body, const Others&... others) {
+#pragma unroll
+    for (int pack = 0; pack < kPacks; ++pack) {
+      const int at = (pack * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x)) * kLanes;
+      if (at < length) body(at, held[pack], others.held[pack]...);
+    }
+  }
+};
+
+// A row that stays in memory; what body changes is forgotten.
+template <typename T, int kCount>
+struct WalkedRow {
+  static constexpr int kLanes = kCount;
+  const T* row;
+  long long length;
+
+  __device__ WalkedRow(const T* row, long long length) : row(row), length(length) {}
+
+  template <typename Body, typename... Others>
+  __device__ void visit(Body body, const Others&... others) {
+    const auto take = [&](long long at) {
+      Lanes<T, kLanes> some = lanes_at<kLanes>(row + at);
+      body(at, some, lanes_at<kLanes>(others.row + at)...);
+    };
+    constexpr int kVectors = kLanes == 1 ? 4 : 2;  // in flight: nothing asks for the row's end in between
+    const long long step = static_cast<long long>(blockDim.x) * kLanes;
+    long long at = threadIdx.x * kLanes;
+#pragma unroll 1
+    for (; at + (kVectors - 1) * step < length; at += kVectors * step) {
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v) take(at + v * step);
+    }
+#pragma unroll 1
+    for (; at < length; at += step) take(at);
+  }
+};
+
+template <typename T, int kCount>
+struct Row<T, -1, kCount> : WalkedRow<T, kCount> {
+  using WalkedRow<T, kCount>::WalkedRow;
+};
+
+template <typename T, int kCount>
+struct Row<T, 0, kCount> : WalkedRow<T, 1> {
+  using WalkedRow<T, 1>::WalkedRow;
+};
 
 template <int kCount>
 struct Floats {
@@ -121,25 +144,30 @@ def source_of(source):
     return CONVERSIONS + BLOCK_REDUCTIONS + ROWS + source
 
 
-def plan(length, lanes):
-    """Vectors a thread and threads a row for a row of so many elements, ``lanes`` in a vector; (0, threads) where the
-    row is not whole vectors or does not fit."""
+def plan(length, lanes, held=1):
+    """kPacks and threads for rows of so many elements, ``lanes`` in a vector, of which a block holds ``held`` at once.
+
+    kPacks is 0 where a row is not whole vectors.
+    """
     vectors = length // lanes
-    if length % lanes == 0:
-        for packs in PACKS:
-            threads = max(-(-vectors // packs), 1)
-            if threads <= (FEW_THREADS if packs < PACKS[-1] else MOST_THREADS):
-                return packs, -(-threads // 32) * 32
-    return 0, threads_for(length)
+    if length % lanes:
+        return 0, threads_for(length)
+    for most in PACKS:
+        packs = most // held
+        threads = max(-(-vectors // packs), 1) if packs else MOST_THREADS + 1
+        if threads <= (FEW_THREADS if most < PACKS[-1] else MOST_THREADS):
+            return packs, -(-threads // 32) * 32
+    return WALKED, threads_for(length)
 
 
-def held_rows(source, name, like):
+def held_rows(source, name, like, held=1):
     """``launch(y, arrays, *scalars)``: the kernel ``name`` on every row of ``arrays[0]``, for arrays like ``like``.
 
-    ``arrays`` are the kernel's pointers, in order; scalars stand between them and y.
+    ``arrays`` are the kernel's pointers, in order; scalars stand between them and y. ``held`` is how many of them the
+    kernel has a Row of T for; its bounds are then ``ROW_BOUNDS(held * kPacks)``.
     """
     length = like.shape[1]
-    packs, threads = plan(length, 16 // like.dtype.itemsize)
+    packs, threads = plan(length, 16 // like.dtype.itemsize, held)
     names = tuple(f"{name}<{C_TYPES[like.dtype.name]}, {each}>" for each in dict.fromkeys((packs, 0)))
     module = cupy.RawModule(code=source_of(source), options=("-std=c++17",), name_expressions=names)
     by_packs, by_elements = (module.get_function(names[0]), module.get_function(names[-1]))

@@ -31,11 +31,17 @@ def launches(file: Path) -> list[tuple[str, str, str]]:
     ]
 
 
-@pytest.mark.parametrize("file", [file for file in FILES if launches(file)], ids=lambda file: "/".join(file.parts[-2:]))
-def test_a_row_kernel_is_the_template_that_its_launcher_names(file, monkeypatch):
+@pytest.fixture
+def cupy(monkeypatch):
+    """CuPy's name, so that files which import it load where it is not installed."""
     stub = ModuleType("cupy")
     stub.float32 = stub.float16 = None
     monkeypatch.setitem(sys.modules, "cupy", sys.modules.get("cupy", stub))
+
+
+@pytest.mark.usefixtures("cupy")
+@pytest.mark.parametrize("file", [file for file in FILES if launches(file)], ids=lambda file: "/".join(file.parts[-2:]))
+def test_a_row_kernel_is_the_template_that_its_launcher_names(file):
     module = TREE.load(f"{file.parent.name}.{file.stem}")
     for launcher, source, kernel in launches(file):
         head = rf"template <{PARAMETERS[launcher]}>\s+__global__ void (?:\w+\([^)]*\) )?{kernel}\("
@@ -44,3 +50,21 @@ def test_a_row_kernel_is_the_template_that_its_launcher_names(file, monkeypatch)
 
 def test_there_are_such_kernels():
     assert len([file for file in FILES if launches(file)]) >= 6
+
+
+@pytest.mark.usefixtures("cupy")
+@pytest.mark.parametrize("held", [1, 2])
+@pytest.mark.parametrize("lanes", [4, 8])
+@pytest.mark.parametrize("length", [0, 8, 9, 256, 1000, 1024, 4096, 8192, 16384, 32768, 65536, 65544, 1 << 22])
+def test_a_held_row_has_a_place_for_every_vector_within_the_bounds_of_its_kernel(length, lanes, held):
+    packed_rows = TREE.load("_cupy.packed_rows")
+    packs, threads = packed_rows.plan(length, lanes, held)
+    assert threads % 32 == 0 and threads >= 32
+    if packs > 0:
+        assert packs * threads * lanes >= length
+        assert packs * held <= 8
+        assert threads <= (1024 if packs * held == 8 else 256)
+    else:
+        assert threads <= 512
+        assert packs == (0 if length % lanes else packed_rows.WALKED)
+        assert length % lanes or length > 1024 * lanes * (8 // held)
