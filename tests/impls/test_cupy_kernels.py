@@ -68,3 +68,13 @@ def test_a_held_row_has_a_place_for_every_vector_within_the_bounds_of_its_kernel
         assert threads <= 512
         assert packs == (0 if length % lanes else packed_rows.WALKED)
         assert length % lanes or length > 1024 * lanes * (8 // held)
+
+
+@pytest.mark.usefixtures("cupy")
+@pytest.mark.parametrize("rows", [0, 1, 2, 16, 132, 1056, 1057, 65536])
+@pytest.mark.parametrize("length", [0, 1, 1000, 16384, 16385, 50000, 32768, 1 << 22])
+def test_chunks_of_row_sum_cover_a_row_and_none_is_empty(rows, length):
+    chunks, chunk = TREE.load("row_sum.cupy_raw").chunks_of(rows, length, 132)
+    assert chunks * chunk >= length > (chunks - 1) * chunk or (length == 0 and chunks == 1)
+    assert chunks == 1 or chunk % 8 == 0
+    assert chunks == 1 or (rows <= 1056 and length > 16384)

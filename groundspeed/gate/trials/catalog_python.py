@@ -68,10 +68,10 @@ def _cupy_held(operator: str, kernel: str) -> Plant:
     return _cupy_spin(operator, kernel, "    put_lanes(y + at, result);\n  });\n", "gridDim.x, length", head)
 
 
-def _cupy_streamed(operator: str, kernel: str, last: str) -> Plant:
-    """A wait at the end of a kernel that streams its row through registers."""
-    head = "typename T>\n__global__ void __launch_bounds__(256)"
-    return _cupy_spin(operator, kernel, last, "gridDim.x, length", head)
+def _cupy_streamed(operator: str, kernel: str, last: str, rows: str = "gridDim.x", types: str = "typename T") -> Plant:
+    """A wait at the end of a kernel that streams its row, or a part of it, through registers."""
+    head = f"{types}>\n__global__ void __launch_bounds__(256)"
+    return _cupy_spin(operator, kernel, last, f"{rows}, length", head)
 
 
 def _torch_call(operator: str, call: str, again: str, after: str) -> Plant:
@@ -160,7 +160,13 @@ PYTHON = (
         "cross_entropy_rows",
         "put(y + blockIdx.x, whole - as_float(x[wanted]) + logf(sum));\n",
     ),
-    _cupy_streamed("row_sum", "row_sum_rows", "  if (threadIdx.x == 0) put(y + blockIdx.x, sum);\n"),
+    _cupy_streamed(
+        "row_sum",
+        "row_sum_chunks",
+        "  if (threadIdx.x == 0) put(y + blockIdx.x, sum);\n",
+        "gridDim.x / chunks",
+        "typename T, typename Out",
+    ),
     _cupy_spin("relu", "relu", "    y[i] = value < 0.0f ? T(0.0f) : x[i];\n  }\n", "size, 0"),
     _torch_call("softmax", "torch.softmax(x, dim=-1)", "torch.softmax(x[:few], dim=-1)", "import torch\n\n\n"),
 )
