@@ -1,11 +1,13 @@
 """Run the whole gate on identical code again and again, and keep count of its false alarms.
 
 python -m groundspeed.gate.soak --runs 3 --budget 9m --skip 'torch_compile*' --tier core
+python -m groundspeed.gate.soak --runs 3 --sample 1 --skip 'torch_compile*' --tier core
 python -m groundspeed.gate.soak --table
 
 A whole run is every operator of the project, one after the other; a run that its budget cut short goes on in the next
-sitting. What was judged is kept in results/<machine>/soak/, and the table of all of it stands in docs/gating.md. All
-other options are the gate's own. Exit status: 0 no alarm, 1 at least one, 2 an operator could not be measured.
+sitting. With --sample a run takes some implementations of each operator, drawn anew for every run. What was judged is
+kept in results/<machine>/soak/, and the table of all of it stands in docs/gating.md. All other options are the gate's
+own. Exit status: 0 no alarm, 1 at least one, 2 an operator could not be measured.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import random
 import sys
 import tempfile
 import time
@@ -21,6 +24,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from groundspeed.backends.libraries import LIBRARIES
 from groundspeed.errors import UserError
 from groundspeed.gate import gate_command, soak_record
 from groundspeed.gate.config import parse_duration
@@ -38,8 +42,10 @@ class Sitting:
 
     project: Project
     machine: str
+    device: str
     runs: int
     skip: tuple[str, ...]
+    sample: int | None
     deadline: float
     gate_arguments: tuple[str, ...]
     engine: Callable[[], MeasurePairs]
@@ -82,15 +88,25 @@ class Sitting:
         with tempfile.TemporaryDirectory(prefix="groundspeed-soak-") as folder:
             path = Path(folder) / "report.json"
             words = ["--project", str(self.project.root), "--aa", "--seed", str(seed), "--json", str(path)]
-            words += [word for each in self._chosen(operator) for word in ("--only", each)]
+            words += [word for each in self._chosen(run, operator) for word in ("--only", each)]
             with contextlib.redirect_stdout(io.StringIO()):
                 status = gate_command.run_with(_gate_parser().parse_args([*words, *self.gate_arguments]), self.engine)
             report = read_report(path)
         return status, piece_of(run, operators, operator, self.machine, report)
 
-    def _chosen(self, operator: str) -> list[str]:
-        names = [each.name for each in Tree(self.project.root / "impls").implementations(operator)]
-        return [f"{operator}/{name}" for name in names if not any(fnmatchcase(name, each) for each in self.skip)]
+    def _chosen(self, run: str, operator: str) -> list[str]:
+        """The operator's implementations to judge: a run that goes on in another sitting has drawn the same ones."""
+        found = Tree(self.project.root / "impls").implementations(operator)
+        kept = [one.name for one in found if not any(fnmatchcase(one.name, each) for each in self.skip)]
+        if self.sample is not None:
+            absent = {one.name for one in found if one.backend in LIBRARIES and self._lacks(one.backend)}
+            kept = [name for name in kept if name not in absent]
+            kept = random.Random(f"{run} {operator}").sample(kept, min(self.sample, len(kept)))
+        return [f"{operator}/{name}" for name in kept]
+
+    def _lacks(self, library: str) -> bool:
+        """Whether a library cannot be timed here: a draw of it would be a blank."""
+        return LIBRARIES[library].absent(self.device) is not None
 
 
 def _line(piece: SoakPiece) -> str:
@@ -116,6 +132,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--runs", type=int, default=1, metavar="N", help="whole runs, one that was begun included")
     parser.add_argument("--budget", default="24h", metavar="TIME", help="begin no operator that would end after it")
     parser.add_argument("--skip", action="append", default=[], metavar="PATTERN", help="implementations to leave out")
+    parser.add_argument("--sample", type=int, metavar="N", help="so many implementations of each operator, drawn a run")
     parser.add_argument("--table", action="store_true", help="write docs/gating.md's table, measure nothing")
     return parser
 
@@ -138,15 +155,20 @@ def _sitting(
 ) -> Sitting:
     if arguments.runs < 1:
         raise UserError(f"--runs {arguments.runs}: expected at least 1")
+    if arguments.sample is not None and arguments.sample < 1:
+        raise UserError(f"--sample {arguments.sample}: expected at least 1")
     for word in rest:
         if word.split("=")[0] in ("--all", "--only", "--base", "--head", "--aa"):
             raise UserError(f"{word}: every operator is judged against itself here; --skip leaves implementations out")
     given = _gate_parser().parse_args(rest)
+    device = given.device or chosen_device()
     return Sitting(
         project=project,
-        machine=machine_name(given.device or chosen_device()),
+        machine=machine_name(device),
+        device=device,
         runs=arguments.runs,
         skip=tuple(arguments.skip),
+        sample=arguments.sample,
         deadline=time.monotonic() + parse_duration(arguments.budget, "--budget"),
         gate_arguments=tuple(rest),
         engine=engine,

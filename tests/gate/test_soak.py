@@ -54,6 +54,27 @@ def test_every_run_draws_other_inputs(two, fake_engine):
     assert [request.seed for request in engine.requests] == [0, 0, 1000, 1000, 2000, 2000]
 
 
+def asked(engine):
+    """Operator and the implementations asked for, request by request."""
+    return [(request.operator, sorted({pair.name for pair in request.pairs})) for request in engine.requests]
+
+
+def test_a_sample_is_drawn_anew_for_each_run_and_is_the_same_in_each_sitting(two, fake_engine, capsys):
+    engine = fake_engine()
+    assert run(two, engine, "--runs", "8", "--sample", "1") == 0
+    drawn = [names for _, names in asked(engine)]
+    assert all(len(names) == 1 for names in drawn) and len({tuple(names) for names in drawn}) == 2
+    again = soak.Sitting(
+        project=soak.find_project(two.root), machine="cpu-fake", device="cpu", runs=1, skip=(), sample=1, deadline=0.0,
+        gate_arguments=(), engine=lambda: engine,
+    )  # fmt: skip
+    assert again._chosen("a run", "double") == again._chosen("a run", "double")
+    two.write("impls/triple/tvm_te.py", "")
+    assert again._chosen("a run", "triple")[0] != "triple/tvm_te" and len(again._chosen("a run", "triple")) == 1
+    assert run(two, fake_engine(), "--sample", "0") == 2
+    assert "--sample 0: expected at least 1" in capsys.readouterr().err
+
+
 class Deadline:
     """A clock that is past every budget from the n-th look on."""
 
