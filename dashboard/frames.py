@@ -96,7 +96,9 @@ class Frames:
             # Where each series' newest one has a value, older commits' would not be taken, and are not read.
             commits = newest.get_column("commit").unique().to_list() if usable.height == baselines.height else ()
             rows = self.of(machine, project, commits=commits).filter(pl.col("implementation") == baseline)
-            needed = dict.fromkeys((*SERIES, "run_id", "commit_time", "started", "status", "direction", metric))
+            needed = dict.fromkeys(
+                (*SERIES, "run_id", "commit_time", "started", "status", "direction", "case_digest", metric)
+            )
             return queries.speedup(newest, baseline, metric, reference=rows.select(list(needed)).collect())
 
         return self.once(("speedups", machine, project, metric, baseline), make)

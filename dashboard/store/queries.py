@@ -71,8 +71,9 @@ def speedup(
 
     ``baseline`` is a value of the ``axis`` column. Its rows are looked up in ``reference`` (``frame`` when None) under
     the same keys: the rest of the series. Over implementations, the baseline of the same run is preferred
-    (paired = True: same rounds), else the series' newest is taken (paired = False); over other axes the newest is
-    taken, and paired is False. ``speedup`` above 1 is better, whichever way the metric goes; null where one side has
+    (paired = True: same rounds), else the series' newest is taken (paired = False), unless its case was another one
+    (case_digest): nothing is compared across a change of what is computed. Over other axes the newest is taken, and
+    paired is False. ``speedup`` above 1 is better, whichever way the metric goes; null where one side has
     no value, and then paired is null.
 
     It is the ratio of the two values; of cold device time over torch_eager of the same run it is the one that the
@@ -81,10 +82,14 @@ def speedup(
     source = frame if reference is None else reference
     keys = [key for key in SERIES if key != axis]
     base = source.filter(pl.col(axis) == baseline, _usable(metric))
-    newest = latest(base).select(*keys, pl.col(metric).cast(pl.Float64).alias("newest"))
+    newest = latest(base).select(
+        *keys, pl.col(metric).cast(pl.Float64).alias("newest"), pl.col("case_digest").alias("newest_case")
+    )
     newest = newest.unique(keys, keep="last", maintain_order=True)
     joined = frame.join(newest, on=keys, how="left", maintain_order="left")
     if axis == "implementation":
+        same_case = pl.col("newest_case").cast(pl.String).eq_missing(pl.col("case_digest").cast(pl.String))
+        joined = joined.with_columns(newest=pl.when(same_case).then("newest"))
         same_run = [*keys, "run_id"]
         paired = base.select(*same_run, pl.col(metric).cast(pl.Float64).alias("same")).unique(same_run, keep="last")
         joined = joined.join(paired, on=same_run, how="left", maintain_order="left")
@@ -99,7 +104,7 @@ def speedup(
         joined.with_columns(baseline_value=pl.coalesce("same", "newest"))
         .with_columns(speedup=ratio)
         .with_columns(paired=pl.when(pl.col("speedup").is_not_null()).then(pl.col("same").is_not_null()))
-        .drop("same", "newest")
+        .drop("same", "newest", "newest_case")
     )
 
 

@@ -60,7 +60,6 @@ def sources(request):
         return
     with Workers(worker_environment({}), compiler=False) as own:
         yield own
-        assert own.why_not == ""
 
 
 def test_a_worker_killed_in_the_timed_rounds_costs_nothing_but_time(tmp_path, sources):
@@ -81,6 +80,7 @@ def test_a_worker_killed_in_the_timed_rounds_costs_nothing_but_time(tmp_path, so
         (case, name): "ok" for case in (0, 1) for name in ("torch_eager", "torch_add")
     }
     assert outcome.problem == "" and workers_of(os.getpid()) == []
+    assert sources is None or sources.why_not == ""
 
 
 def test_a_worker_killed_at_any_time_leaves_a_row_or_a_reason_for_everything(tmp_path, sources):
@@ -101,6 +101,8 @@ def test_a_worker_killed_at_any_time_leaves_a_row_or_a_reason_for_everything(tmp
         assert sum(name != "" for _, name in outcome.rows) == 4
         accused = {name for (_, name), row in outcome.rows.items() if row.status != "ok"}
         assert len(accused) <= 1, why
+    # One that dies between the fork and its first word is held against the nursery.
+    assert sources is None or sources.why_not == "" or "did not begin: the worker died of SIGKILL" in sources.why_not
 
 
 @pytest.mark.parametrize("phase", ["time", "check"])

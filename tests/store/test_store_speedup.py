@@ -33,8 +33,30 @@ def test_every_stored_speedup_is_that_of_the_speedup_table() -> None:
             if row.speedup is not None:
                 expected[source, row.implementation, row.dtype, row.shape_label] = row.speedup.value
     keys = ("source", "implementation", "dtype", "shape")
-    found = {tuple(row[key] for key in keys): row["speedup"] for row in shown.to_dicts() if row["speedup"] is not None}
+    found = {tuple(row[key] for key in keys): row["speedup"] for row in shown.to_dicts() if row["paired"]}
     assert found and found == {key: pytest.approx(expected[key], rel=1e-12) for key in found}
+
+
+def test_a_baseline_of_another_case_is_none(tmp_path: Path) -> None:
+    """One run lacks its baseline, and a later one of the baseline computed something else."""
+    make.record(
+        tmp_path,
+        _noisy("triton_row", 3000, 2, case_digest="a" * 16),
+        make.measurement("torch_eager", status="failed", failure="incorrect", samples={}, case_digest="a" * 16),
+        run_id="20260101T000000Z-aaaaaaaa-0001",
+    )
+    for number, digest in ((2, "b"), (3, "a")):
+        one = _noisy("torch_eager", 9000, 1, case_digest=digest * 16)
+        make.record(
+            tmp_path,
+            one,
+            run_id=f"20260102T00000{number}Z-aaaaaaaa-000{number}",
+            started=f"2026-01-02T00:00:0{number}+00:00",
+        )
+        found = speedup(open_store(tmp_path).snapshot.latest, "torch_eager").filter(
+            pl.col("implementation") == "triton_row"
+        )
+        assert found["paired"].to_list() == [None if digest == "b" else False]
 
 
 def test_rounds_are_paired_where_both_have_as_many(tmp_path: Path) -> None:
