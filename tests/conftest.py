@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Generator, Iterator
 
@@ -12,6 +13,11 @@ import pytest
 
 # Also where the package is not installed; the name is that of its entry point, so it is loaded once.
 pytest_plugins = ["groundspeed.pytest_plugin", "tests.browser"]
+
+# A shell that begins the tests by ``&`` has them ignore Ctrl-C, which every command they start would inherit; those
+# that are interrupted by a test would go on to their end.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @functools.cache
