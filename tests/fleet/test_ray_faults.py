@@ -55,12 +55,13 @@ def test_a_station_that_dies_is_replaced_and_its_work_is_done_elsewhere(cluster,
 
 
 def test_a_node_that_leaves_takes_nothing_along_and_one_that_joins_helps(cluster, synthetic, tmp_path):
-    run = synthetic("leaves", "--operators", "9", "--seconds", "1.5")
+    # Enough for the three to have some left when the newcomer is ready, which took six seconds on a busy machine.
+    run = synthetic("leaves", "--operators", "18", "--seconds", "1.5")
     run.wait_for("op_002: begun")
     cluster.remove(cluster.nodes[-1])
     cluster.add()
     assert run.end() == 0, run.said
-    assert kept(tmp_path, "leaves") == names(9)
+    assert kept(tmp_path, "leaves") == names(18)
     assert (
         len(re.findall(r"^moved op_\d+ from .+ to .+: its (?:node left the fleet|process died)$", run.said, re.M)) == 1
     )
