@@ -17,6 +17,7 @@ from groundspeed import git
 from groundspeed.errors import UserError
 from groundspeed.guests import tree_with_guests
 from groundspeed.machine import chosen_device, machine_name
+from groundspeed.measure.compiler_use import uses_compiler
 from groundspeed.measure.first_call_subset import Wanted, chosen_case
 from groundspeed.measure.first_calls import cold_and_warm
 from groundspeed.measure.lane import UNATTENDED, Lane, default_place, open_lane, widest_place
@@ -116,6 +117,12 @@ def _check_resumed(records: Path, run_id: str, commit: git.Commit) -> None:
     if first is not None and first.header.commit != commit.hash:
         was, now = (name[:10] or "no commit" for name in (first.header.commit, commit.hash))
         raise UserError(f"run {run_id} is of {was}, checked out is {now}; check that out, or run without --resume")
+
+
+def compiles(run: Run, operator: str) -> bool:
+    """Whether torch.compile is used by anything that the run measures of an operator."""
+    chosen = (one for one in run.tree.implementations(operator) if run.selection.includes(one))
+    return uses_compiler(file for one in chosen for file in one.files)
 
 
 def measure_operator(

@@ -21,12 +21,12 @@ def standing_here(project: Project, results: Path, machine: str, tiers: tuple[st
     Raises UserError for a record that cannot be read, and for a spec that cannot be used.
     """
     from groundspeed.report.standing import standing
-    from groundspeed.report.stored import history
+    from groundspeed.report.stored import history, newest_first
 
-    tree = project.tree()
+    tree, newest = project.tree(), newest_first(results, machine)
     found = {}
     for operator in tree.operators():
-        records, problems = history(results, machine, operator, tiers)
+        records, problems = history(newest.get(operator, ()), tiers)
         if problems:
             raise UserError(f"{problems[0]}: restore it from git, or delete it")
         parts = standing(records, _there(tree, operator)) if records else []

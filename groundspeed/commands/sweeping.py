@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -14,7 +14,6 @@ from groundspeed.errors import UserError
 from groundspeed.fleet.cut import Cut, cut, longest_first, parse_shard
 from groundspeed.machine import machine_of
 from groundspeed.measure.claim import GpuBusy, Patience
-from groundspeed.measure.compiler_use import uses_compiler
 from groundspeed.measure.first_call_subset import chosen_case
 from groundspeed.measure.handing_out import hand_out
 from groundspeed.measure.lane import Lane, Place, open_lane, spread, widest_place
@@ -22,7 +21,7 @@ from groundspeed.measure.supervisor import Progress
 from groundspeed.report.progress import Display, Estimate
 from groundspeed.report.style import Style
 from groundspeed.report.units import clock
-from groundspeed.session import Run
+from groundspeed.session import Run, compiles
 from groundspeed.tree import SpecError
 
 _INTO_CASE = {"calls": 0.6, "time": 0.65, "memory": 0.95}
@@ -75,7 +74,7 @@ def _sweep_on(
         say = _once(display)
         # In one order whoever asks: two runs that wait for each other's GPU would wait for ever.
         ordered = sorted(places, key=lambda place: place.gpu.uuid if place.gpu else "")
-        compiler = _uses_compiler(shown.runs[name] for name in names)
+        compiler = any(compiles(shown.runs[name], name) for name in names)
         lanes = [held.enter_context(open_lane(place, patience, say, compiler=compiler)) for place in ordered]
         for lane in lanes:
             lane.workers.warm_up()
@@ -184,12 +183,6 @@ def narrowed(opened: Run, operator: str, patterns: tuple[str, ...]) -> Run:
     """The run as far as one operator is concerned."""
     selection = replace(opened.selection, implementations=patterns, operators=(operator,))
     return replace(opened, selection=selection)
-
-
-def _uses_compiler(runs: Iterable[Run]) -> bool:
-    """Whether anything that is measured does: what else an operator has is not imported."""
-    pairs = ((run, one) for run in runs for name in run.selection.operators for one in run.tree.implementations(name))
-    return uses_compiler(file for run, one in pairs if run.selection.includes(one) for file in one.files)
 
 
 def _show(display: Display, event: Progress, names: Sequence[str]) -> None:

@@ -20,8 +20,7 @@ from groundspeed.fleet.sweeps import Supplies, Sweep, SweepBench
 from groundspeed.fleet.view import FleetView
 from groundspeed.fleet.work import About, Piece
 from groundspeed.measure.claim import Patience, lock_folder
-from groundspeed.measure.compiler_use import uses_compiler
-from groundspeed.session import Run
+from groundspeed.session import Run, compiles
 
 Expect = Callable[[Run, Mapping[str, Run]], dict[str, float]]
 Begin = Callable[[Run], None]
@@ -85,9 +84,8 @@ def run_fleet(
     """
     from groundspeed.fleet.ray_stations import RayStations
 
-    found = [(run, one) for name, run in runs.items() for one in run.tree.implementations(name)]
-    files = [file for run, one in found if run.selection.includes(one) for file in one.files]
-    supplies = Supplies(pack(opened.tree.root), opened.device, fleet.patience, uses_compiler(files))
+    compiler = any(compiles(run, name) for name, run in runs.items())
+    supplies = Supplies(pack(opened.tree.root), opened.device, fleet.patience, compiler)
     work = Sweeps(opened, runs, expect, begin)
     ledger = Ledger(opened.results, opened.run_id, "run", opened.commit.hash, fleet.pull_request)
     stations = RayStations(SweepBench, supplies, opened.device, len(runs), passed_on(), fleet.without)

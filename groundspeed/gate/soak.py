@@ -97,16 +97,15 @@ class Sitting:
     def _chosen(self, run: str, operator: str) -> list[str]:
         """The operator's implementations to judge: a run that goes on in another sitting has drawn the same ones."""
         found = Tree(self.project.root / "impls").implementations(operator)
-        kept = [one.name for one in found if not any(fnmatchcase(one.name, each) for each in self.skip)]
+        kept = [one for one in found if not any(fnmatchcase(one.name, each) for each in self.skip)]
         if self.sample is not None:
-            absent = {one.name for one in found if one.backend in LIBRARIES and self._lacks(one.backend)}
-            kept = [name for name in kept if name not in absent]
+            kept = [one for one in kept if not self._lacks(one.backend)]
             kept = random.Random(f"{run} {operator}").sample(kept, min(self.sample, len(kept)))
-        return [f"{operator}/{name}" for name in kept]
+        return [f"{operator}/{one.name}" for one in kept]
 
-    def _lacks(self, library: str) -> bool:
-        """Whether a library cannot be timed here: a draw of it would be a blank."""
-        return LIBRARIES[library].absent(self.device) is not None
+    def _lacks(self, backend: str) -> bool:
+        """Whether this is a library that cannot be timed here: a draw of it would be a blank."""
+        return backend in LIBRARIES and LIBRARIES[backend].absent(self.device) is not None
 
 
 def _line(piece: SoakPiece) -> str:

@@ -11,7 +11,7 @@ from groundspeed.analysis.stats import median
 from groundspeed.operator import TIERS, Case, Operator
 from groundspeed.records import Ceilings, Measurement, Record
 from groundspeed.report.standing import standing
-from groundspeed.report.stored import history, latest_records
+from groundspeed.report.stored import history, latest_records, newest_first
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,8 @@ def stored(results: Path, machine: str, operator: str, implementation: str, case
     records, _ = latest_records(results, machine, TIERS)
     own = next((record for record in records if record.header.operator == operator), None)
     ceilings = own.header.ceilings if own else None
-    run_id, found = _measurement(history(results, machine, operator, TIERS)[0], implementation, case)
+    kept, _ = history(newest_first(results, machine).get(operator, ()), TIERS)
+    run_id, found = _measurement(kept, implementation, case)
     cold = found.samples.get("device_cold") if found else None
     return Stored(
         ceilings=ceilings or _any_ceilings(records),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 
-from groundspeed.records import SUFFIX, Record, RecordError, age, find_records, read_header, read_record
+from groundspeed.analysis.claims.shelf import LOOK_BACK
+from groundspeed.records import SUFFIX, Header, Record, RecordError, age, find_records, read_header, read_record
 
 
 def machines(results: Path) -> list[str]:
@@ -24,18 +26,26 @@ def _of_machine(results: Path, machine: str) -> list[Path]:
 
 
 def newest_first(results: Path, machine: str) -> dict[str, list[Path]]:
-    """Record files of a machine by operator, those of the newest commit first; last what cannot be read."""
+    """Record files of a machine by operator, those of the newest commit first; last runs that cannot be read.
+
+    One header a run is read: all of a run are of one commit.
+    """
+    paths = _of_machine(results, machine)
+    ages: dict[Path, tuple[float, str]] = {}
+    for path in paths:
+        if path.parent not in ages and (header := _header(path)):
+            ages[path.parent] = age(header)
     found: dict[str, list[Path]] = {}
-    for path in sorted(_of_machine(results, machine), key=_age, reverse=True):
+    for path in sorted(paths, key=lambda path: ages.get(path.parent, (0.0, path.parent.name)), reverse=True):
         found.setdefault(path.name.removesuffix(SUFFIX), []).append(path)
     return found
 
 
-def _age(path: Path) -> tuple[float, str]:
+def _header(path: Path) -> Header | None:
     try:
-        return age(read_header(path))
+        return read_header(path)
     except RecordError:
-        return 0.0, path.parent.name
+        return None  # whoever reads the record says so
 
 
 def run_records(results: Path, machine: str, run_id: str) -> tuple[list[Record], list[str]]:
@@ -49,12 +59,13 @@ def run_records(results: Path, machine: str, run_id: str) -> tuple[list[Record],
     return found, problems
 
 
-def history(results: Path, machine: str, operator: str, tiers: Iterable[str]) -> tuple[list[Record], list[str]]:
-    """All records of an operator of these tiers, those of the newest commit first; what was wrong with others."""
+def history(newest: Iterable[Path], tiers: Iterable[str]) -> tuple[list[Record], list[str]]:
+    """The records of these tiers among an operator's ``LOOK_BACK`` newest, in their order (``newest_first``); and what
+    was wrong with those that cannot be read.
+    """
     wanted = set(tiers)
-    paths = (results / machine / "records").glob(f"*/{operator}{SUFFIX}")
     found, problems = [], []
-    for path in sorted(paths):
+    for path in islice(newest, LOOK_BACK):
         try:
             record = read_record(path)
         except RecordError as error:
@@ -62,7 +73,7 @@ def history(results: Path, machine: str, operator: str, tiers: Iterable[str]) ->
             continue
         if record.header.tier in wanted:
             found.append(record)
-    return sorted(found, key=lambda record: age(record.header), reverse=True), problems
+    return found, problems
 
 
 def latest_records(

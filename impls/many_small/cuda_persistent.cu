@@ -15,8 +15,8 @@ using namespace groundspeed;
 
 constexpr int kBlock = 256;
 constexpr int64_t kMostFolds = 8192;  // 32 KiB of shared memory, which needs no asking
-// nvcc unrolls the chain and reads up to four points by one instruction, those behind the last one too; so there are
-// whole fours of them.
+// nvcc unrolls the chain and reads several points by one instruction (12 bytes were seen where there was one point),
+// those behind the last one too; so there are whole fours of them.
 constexpr int kPointsAtOnce = 4;
 
 template <typename T>

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from groundspeed.analysis.claims.shelf import LOOK_BACK
 from groundspeed.records import Ceilings
 from groundspeed.report.standing import standing
 from groundspeed.report.stored import history, newest_first
@@ -90,10 +91,10 @@ def test_a_history_is_of_one_operator_machine_and_tiers_newest_first(tmp_path):
         store(tmp_path, record(ok("torch_eager", 9), run_id=run_id, **more))
     broken = store(tmp_path, record(ok("torch_eager", 9), run_id="6"))
     broken.write_bytes(b"torn")
-    records, problems = history(tmp_path, "nvidia-test", "softmax", ["core", "full"])
+    records, problems = history(newest_first(tmp_path, "nvidia-test")["softmax"], ["core", "full"])
     assert [one.header.run_id for one in records] == ["3", "2", "1"]
     assert len(problems) == 1 and str(broken) in problems[0]
-    assert history(tmp_path, "nvidia-a100", "softmax", ["core"]) == ([], [])
+    assert newest_first(tmp_path, "nvidia-a100") == {} and history((), ["core"]) == ([], [])
 
 
 def test_a_past_commit_measured_later_is_not_newer(tmp_path):
@@ -106,7 +107,19 @@ def test_a_past_commit_measured_later_is_not_newer(tmp_path):
         of("3", "2026-01-01T00:00:00+00:00"),
     ):
         store(tmp_path, one)
-    records, problems = history(tmp_path, "nvidia-test", "softmax", ["core"])
-    assert [one.header.run_id for one in records] == ["2", "1", "3"] and problems == []
     paths = newest_first(tmp_path, "nvidia-test")["softmax"]
+    records, problems = history(paths, ["core"])
+    assert [one.header.run_id for one in records] == ["2", "1", "3"] and problems == []
     assert [path.parent.name for path in paths] == ["2", "1", "3"]
+
+
+def test_a_damaged_record_leaves_its_run_in_its_place_and_very_old_ones_are_not_read(tmp_path):
+    for number in range(LOOK_BACK + 2):
+        time = f"2026-01-{1 + number // 24:02}T{number % 24:02}:00:00+00:00"
+        run = {"run_id": f"{number:02}", "commit": "c" * 40, "commit_time": time}
+        store(tmp_path, record(ok("torch_eager", 9), **run))
+    store(tmp_path, record(ok("torch_eager", 9), operator="relu", **run)).write_bytes(b"torn")
+    newest = newest_first(tmp_path, "nvidia-test")
+    assert [path.parent.name for path in newest["relu"]] == [f"{LOOK_BACK + 1:02}"]
+    records, _ = history(newest["softmax"], ["core"])
+    assert [one.header.run_id for one in records] == [f"{number:02}" for number in range(LOOK_BACK + 1, 1, -1)]

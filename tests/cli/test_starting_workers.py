@@ -10,6 +10,7 @@ from groundspeed.commands import sweeping
 from groundspeed.measure.lane import CPU, Lane
 from groundspeed.measure.workers import Workers
 from groundspeed.selection import Selection
+from groundspeed.session import compiles
 from groundspeed.tree import Tree
 from tests.core.scratch import ADD, make_tree
 
@@ -33,7 +34,7 @@ class Display:
 def test_the_compiler_is_imported_for_what_is_selected(patterns, uses, tmp_path):
     tree = Tree(make_tree(tmp_path, {"double": {"torch_compile": COMPILED, "torch_add": SPOKEN_OF}}))
     run = SimpleNamespace(tree=tree, selection=Selection(operators=("double",), implementations=patterns))
-    assert sweeping._uses_compiler([run]) is uses
+    assert compiles(run, "double") is uses
 
 
 def test_why_workers_begin_without_the_compiler_is_said_once(monkeypatch):
