@@ -11,15 +11,19 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from groundspeed import session
+from groundspeed import rehearsal, session
 from groundspeed.errors import UserError, kind_and_line
 from groundspeed.machine import chosen_device
 from groundspeed.measure.first_call_subset import read_subset
+from groundspeed.measure.lane import UNATTENDED, Lane, default_place, open_lane
 from groundspeed.measure.supervisor import Progress
 from groundspeed.selection import VARIABLES, Selection, chosen_first_call
+from groundspeed.session import Run
 from groundspeed.tree import Tree
 
 COMMIT = "GROUNDSPEED_COMMIT"
@@ -83,8 +87,23 @@ def _sweep(root: Path, operator: str, environment: Mapping[str, str]) -> Swept:
     if run_file and not run_file.exists():
         run.record_path(operator).parent.mkdir(parents=True, exist_ok=True)
         run_file.write_text(run.run_id)
-    record = session.measure_operator(run, operator, _printer(), say=print)
+    with ExitStack() as held:
+        lane, tunings = _rehearsed(run, operator, held)
+        record = session.measure_operator(run, operator, _printer(), lane=lane, say=print, tunings=tunings)
     return Swept(str(record), left_out=_left_out(narrowed, tree, operator))
+
+
+def _rehearsed(run: Run, operator: str, held: ExitStack) -> tuple[Lane | None, Path | None]:
+    """Compile and tune beforehand where that is worth it: the lane and its tunings, both until ``held`` ends."""
+    place = default_place(run.device)
+    parts = rehearsal.parts_of({operator: run}, rehearsal.device_of(place)) if place.gpu else []
+    if not rehearsal.is_worth_it(parts):
+        return None, None
+    compiler = any(part.compiled for part in parts)
+    lane = held.enter_context(open_lane(place, UNATTENDED, print, compiler=compiler))
+    folder = Path(held.enter_context(TemporaryDirectory(prefix="groundspeed-tunings-")))
+    rehearsal.rehearse(parts, [lane], folder, lambda part, share: print(f"{operator}: {share:.0%} compiled and tuned"))
+    return lane, folder
 
 
 def _narrow(selection: Selection, tree: Tree, operator: str) -> Selection | str:

@@ -131,12 +131,13 @@ def measure_operator(
     progress: Tell = lambda progress: None,
     lane: Lane | None = None,
     say: Say = lambda line: None,
+    tunings: Path | None = None,
 ) -> Path:
     """Sweep one operator in a supervised worker; its record file is on disk when this returns.
 
     A record that the run already has is kept as it is. ``lane`` is where it is measured; without one the first visible
     GPU, all of them for an operator that is spread over several, or the CPU, is held for this operator alone. ``say``
-    is called with a line on whoever else uses the GPU.
+    is called with a line on whoever else uses the GPU. ``tunings`` is where a rehearsal kept what autotuners chose.
 
     Raises UserError for a spec that cannot be used, for a worker that could not start at all, and when the record
     cannot be written; GpuBusy, which is one, for a GPU that did not become free.
@@ -155,7 +156,7 @@ def measure_operator(
         if lane is None:
             place = widest_place(run.device) if spec.world else default_place(run.device)
             lane = held.enter_context(open_lane(place, UNATTENDED, say, nursery=False))
-        record = _swept(run, operator, chosen, cases, progress, lane, say)
+        record = _swept(run, operator, chosen, cases, progress, lane, say, tunings)
     try:
         write_record(path, record)
     except OSError as error:
@@ -173,11 +174,12 @@ def _swept(
     progress: Tell,
     lane: Lane,
     say: Say,
+    tunings: Path | None,
 ) -> Record:
     """Measure in a lane, and look before and after who else was there."""
     before = lane.before(say)
     started = datetime.now(UTC)
-    job = job_of(run, operator, chosen, cases)
+    job = msgspec.structs.replace(job_of(run, operator, chosen, cases), tunings=str(tunings or ""))
     outcome = supervise(job, lane.workers.environment, progress, workers=lane.workers)
     if outcome.environment is None:
         raise UserError(outcome.problem or f"{operator}: the worker ended before it began")

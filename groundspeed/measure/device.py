@@ -21,9 +21,9 @@ from groundspeed.records import Ceilings
 
 def make_bench(job: Job, begin: Callable[[str, float, str], None]) -> Bench:
     """The bench of a job. Raises UserError where a time would be that of Triton's interpreter."""
-    if interpreting() and not job.check_only:
+    if interpreting() and not _is_idle(job):
         raise UserError("TRITON_INTERPRET is set: an interpreted kernel is never timed; unset it and run again")
-    timer = make_timer(job.device, job.timer, job.check_only)
+    timer = make_timer(job.device, job.timer, _is_idle(job))
     rules = briefly(REFEREE) if job.vouched else REFEREE
     if job.device != "cuda":
         return Bench("cpu", timer, budget(job), seed=job.seed, rules=rules, begin=begin)
@@ -40,6 +40,11 @@ def make_bench(job: Job, begin: Callable[[str, float, str], None]) -> Bench:
         rules=rules,
         begin=begin,
     )
+
+
+def _is_idle(job: Job) -> bool:
+    """Whether the timer is never asked."""
+    return job.check_only or bool(job.turns)
 
 
 def budget(job: Job) -> Budget:
@@ -70,7 +75,7 @@ def make_timer(device: str, asked: str = "", idle: bool = False) -> Timer:
 
 def session_ceilings(job: Job, spec: Operator, timer: Timer) -> Ceilings | None:
     """Measured on a GPU when something is to be timed there, and no other side of a comparison is the measure."""
-    if job.device != "cuda" or job.check_only or job.sides:
+    if job.device != "cuda" or _is_idle(job) or job.sides:
         return None
     from groundspeed.measure.ceilings import measure_ceilings
 

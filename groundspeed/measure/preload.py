@@ -60,8 +60,10 @@ def compiler() -> None:
     _ask(function for function in asked if function is not None)
 
 
-def compiling_processes() -> None:
+def compiling_processes(count: int | None = None) -> None:
     """Start the processes in which Inductor compiles Triton's kernels, and do not wait for them.
+
+    ``count`` is how many; as many as Inductor would by default.
 
     Inductor starts them at its first compilation, which they are too late for: on a CPU they were ready 2.5 to 5.8 s
     after they were started, and until then it compiles in threads of this process. On an H200 the twenty candidates of
@@ -69,6 +71,8 @@ def compiling_processes() -> None:
     makes a thread.
     """
     module = importlib.import_module("torch._inductor.async_compile")
+    if count is not None:
+        setattr(importlib.import_module("torch._inductor.config"), "compile_threads", count)  # noqa: B010
     module.AsyncCompile.wakeup()
 
 

@@ -34,6 +34,9 @@ class Job(msgspec.Struct, frozen=True):
         all are timed together is then known. What was learnt alone is not kept, since it is paired with nothing.
     check_only
         Judge, and measure nothing.
+    turns
+        Prepare and run once, and neither judge nor measure (groundspeed.measure.rehearsal): the file by whose lock the
+        autotuners of such workers take turns on the GPU. "" for all other jobs.
     sides
         In a comparison, the contenders instead of ``implementations`` of ``tree``; then ``implementations`` are their
         labels.
@@ -64,6 +67,7 @@ class Job(msgspec.Struct, frozen=True):
     excluded: dict[str, str] = {}
     solo: bool = False
     check_only: bool = False
+    turns: str = ""
     sides: tuple[Side, ...] = ()
     rounds: int = 0
     tolerance: dict[str, tuple[float, float, float]] = {}

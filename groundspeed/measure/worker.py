@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import BinaryIO, NoReturn
@@ -19,6 +20,7 @@ from groundspeed.measure import preload
 from groundspeed.measure.ending import end_with
 from groundspeed.measure.protocol import CaseDone, Channel, Done, Dying, Job, Phase, Ready, Row, Teller
 
+_CORES_BESIDE_OTHERS = 4
 _LOST, _REFUSED = 70, 2  # exit status of a worker whose device is gone, and of one that cannot do such a job
 
 
@@ -64,7 +66,7 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
     import torch
 
     from groundspeed.guests import tree_with_guests
-    from groundspeed.measure.attempt import Attempt
+    from groundspeed.measure.attempt import Attempt, Steps
     from groundspeed.measure.bench import Fault, fault_row, memory_shortage
     from groundspeed.measure.case import measure_case
     from groundspeed.measure.compiler_use import uses_compiler
@@ -73,15 +75,18 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
     from groundspeed.measure.environment import describe, free_memory
     from groundspeed.measure.judging import check_case
     from groundspeed.measure.opening import entries, open_all
+    from groundspeed.measure.rehearsal import rehearse_case
     from groundspeed.measure.sides import adopt_tolerance, share_tunings, takes_part
+    from groundspeed.measure.turns import Turns, autotuners_wait
     from groundspeed.tree import Tree
 
     specs = tree_with_guests(Path(job.specs))
     tree = specs if job.specs == job.tree else Tree(Path(job.tree), specs=specs)
     chosen = [one for _, _, one in entries(job, tree)]
     spec = adopt_tolerance(tree.spec(job.operator), job.tolerance)
-    if uses_compiler(file for one in chosen for file in one.files):
-        _import_compiler(job.device, forks=bool(spec.world))
+    compiler = uses_compiler(file for one in chosen for file in one.files)
+    if compiler:
+        _import_compiler(job.device, forks=bool(spec.world), alone=not job.turns)
     if spec.world:
         from groundspeed.measure.ranks.work import work as spread
 
@@ -104,7 +109,11 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
 
     opened = share_tunings(opened, job.tunings)
     contenders = [one for one in opened.values() if isinstance(one, Contender)]
-    steps = check_case if job.check_only else measure_case
+    steps: Steps = check_case if job.check_only else measure_case
+    if job.turns:
+        turns = Turns(Path(job.turns))
+        autotuners_wait(turns, compiler)
+        steps = partial(rehearse_case, turns)
     for number, one in enumerate(job.case_list()):
         teller.case = number
         digest = tree.case_digest(job.operator, one)
@@ -128,8 +137,10 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
     return dict(seconds)
 
 
-def _import_compiler(device: str, forks: bool) -> None:
+def _import_compiler(device: str, forks: bool, alone: bool) -> None:
     """Else the first case that is compiled would pay for all.
+
+    A worker that is not ``alone`` leaves cores to others: Inductor's own processes are for one that waits for them.
 
     Where ranks are to be forked they import most of it themselves: that may initialise CUDA (PyTorch asks the runtime
     whether there are devices), which forked processes cannot use after their parent.
@@ -140,7 +151,7 @@ def _import_compiler(device: str, forks: bool) -> None:
         preload.front_end()
     else:
         preload.compiler()
-        preload.compiling_processes()
+        preload.compiling_processes(None if alone else _CORES_BESIDE_OTHERS)
 
 
 if __name__ == "__main__":

@@ -69,6 +69,8 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "groundspeed.gate.paired",
     ),
     "groundspeed.session": (*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.analysis"),
+    "groundspeed.compiler_caches": FOUNDATION,
+    "groundspeed.rehearsal": (*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.compiler_caches"),
     "groundspeed.checks": (*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.analysis"),
     "groundspeed.sanitizer": (*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.report"),
     "groundspeed.profiling": (*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.analysis", "groundspeed.report"),
@@ -101,7 +103,10 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "groundspeed.importing": (*FOUNDATION, *HOST, "groundspeed.analysis"),
     "groundspeed.bisect": (*FOUNDATION, *TREE, "groundspeed.analysis", "groundspeed.report", "groundspeed.gate"),
     "groundspeed.asv_inventory": (*FOUNDATION, *TREE),
-    "groundspeed.asv_sweep": (*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.asv_inventory"),
+    "groundspeed.asv_sweep": (
+        *(*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.rehearsal"),
+        "groundspeed.asv_inventory",
+    ),
     "groundspeed.asv_replay": (
         *FOUNDATION,
         *TREE,

@@ -29,7 +29,9 @@ from groundspeed.session import Run
 from groundspeed.tree import Implementation
 
 
-def measure_operator(run: Run, operator: str, progress: Callable[[Progress], None], say: Callable[[str], None]) -> Path:
+def measure_operator(
+    run: Run, operator: str, progress: Callable[[Progress], None], **where_and_whom_to_tell: object
+) -> Path:
     progress(Progress(operator, "measure", 0, 1, "torch_eager", 0, 1))
     with (run.results.parent / "sweeps.log").open("a") as log:
         log.write(f"{run.commit.hash} {operator}\n")

@@ -1,0 +1,69 @@
+"""Where compilers keep what they have compiled, and notes of what has been: a note is gone with the cache it is of."""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import os
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from groundspeed.caches import cache_folder
+from groundspeed.errors import UserError
+from groundspeed.installed import version_of
+from groundspeed.whole_files import replace_whole
+
+_NOTES = "groundspeed-notes"
+_PACKAGES = ("torch", "triton", "cupy-cuda13x", "cupy-cuda12x")
+
+
+def cache_of(backend: str) -> Path:
+    """The folder in which a back end's compiler keeps its work: by its variable, else where it is by default.
+
+    torch_compile's is Inductor's. Raises UserError for a back end without one.
+    """
+    match backend:
+        case "torch":
+            return _named("TORCHINDUCTOR_CACHE_DIR") or Path(tempfile.gettempdir()) / f"torchinductor_{_user()}"
+        case "triton":
+            home = _named("TRITON_HOME") or Path.home()
+            return _named("TRITON_CACHE_DIR") or home / ".triton" / "cache"
+        case "cupy":
+            return _named("CUPY_CACHE_DIR") or Path.home() / ".cupy" / "kernel_cache"
+        case "cuda":
+            return cache_folder() / "build"
+    raise UserError(f"no cache is known of back end {backend!r}")
+
+
+@dataclass(frozen=True)
+class Note:
+    """That an implementation, by its digest, was compiled for a case, by its digest, on a kind of GPU."""
+
+    backend: str
+    implementation_digest: str
+    case_digest: str
+    device: str
+
+    @property
+    def path(self) -> Path:
+        versions = [version_of(name) for name in _PACKAGES]
+        words = [self.implementation_digest, self.case_digest, self.device, *versions]
+        return cache_of(self.backend) / _NOTES / hashlib.sha256("\n".join(words).encode()).hexdigest()[:32]
+
+    def is_there(self) -> bool:
+        return self.path.exists()
+
+    def leave(self) -> None:
+        """Raises OSError where the cache cannot be written to."""
+        replace_whole(self.path, b"")
+
+
+def _named(variable: str) -> Path | None:
+    value = os.environ.get(variable)
+    return Path(value) if value else None
+
+
+def _user() -> str:
+    return re.sub(r'[\\/:*?"<>|]', "_", getpass.getuser())

@@ -1,0 +1,70 @@
+"""Autotuners of several processes that share a GPU take turns: while one times a candidate, the others wait.
+
+What they do on the host, compiling above all, goes on side by side; that is most of what tuning costs.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import importlib
+import importlib.util
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+# Where autotuners time a candidate. Triton's own and a part of Inductor's end in the first; the rest of Inductor's are
+# methods of classes of which a version of torch may lack one. Torch's internals, by name.
+_TRITON = ("triton.testing", "do_bench")
+_INDUCTOR = "torch._inductor.runtime.benchmarking"
+_CLASSES = ("TritonBenchmarker", "InductorBenchmarker", "TorchProfilerBenchmarker")
+_METHODS = ("benchmark_gpu", "benchmark_gpu_with_cuda_graph")
+
+
+class Turns:
+    """A place in the queue of a lock file. One that has its turn may take it again inside."""
+
+    def __init__(self, file: Path) -> None:
+        self._descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._depth = 0
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait for the turn, and have it until the end."""
+        if not self._depth:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+            if not self._depth:
+                fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def in_turn(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, called only in one's turn."""
+
+        @functools.wraps(function)
+        def waiting(*arguments: Any, **named: Any) -> Any:
+            with self.turn():
+                return function(*arguments, **named)
+
+        return waiting
+
+
+def autotuners_wait(turns: Turns, compiler: bool) -> None:
+    """From now on the autotuners of this process time candidates in their turn alone: Inductor's where ``compiler``.
+
+    For a process that measures nothing: the functions are replaced for good.
+    """
+    places: list[tuple[Any, str]] = []
+    if importlib.util.find_spec("triton") is not None:
+        places.append((importlib.import_module(_TRITON[0]), _TRITON[1]))
+    if compiler:
+        module = importlib.import_module(_INDUCTOR)
+        classes = [getattr(module, name) for name in _CLASSES if hasattr(module, name)]
+        places += [(one, method) for one in classes for method in _METHODS if method in vars(one)]
+    for place, name in places:
+        setattr(place, name, turns.in_turn(getattr(place, name)))

@@ -1,0 +1,124 @@
+"""Autotuners of several processes take turns, and an autotuner that asks another has one turn for both."""
+
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from groundspeed.measure import turns as module
+from groundspeed.measure.turns import Turns, autotuners_wait
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from groundspeed.measure.turns import Turns
+with Turns(Path(sys.argv[1])).turn():
+    print("mine", flush=True)
+    sys.stdin.read(1)
+    print(time.monotonic_ns(), flush=True)
+"""
+
+
+def test_another_process_waits_for_the_turn(tmp_path):
+    lock = tmp_path / "lock"
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(lock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert holder.stdout.readline() == "mine\n"
+        queue = Turns(lock)
+        with pytest.raises(BlockingIOError):
+            module.fcntl.flock(queue._descriptor, module.fcntl.LOCK_EX | module.fcntl.LOCK_NB)
+        holder.stdin.write("x")
+        holder.stdin.flush()
+        with queue.turn():
+            had = time.monotonic_ns()
+        assert had > int(holder.stdout.readline())
+    finally:
+        holder.kill()
+        holder.communicate()
+
+
+def test_a_turn_may_be_taken_again_inside_and_ends_with_the_outer_one(tmp_path):
+    queue, other = Turns(tmp_path / "lock"), Turns(tmp_path / "lock")
+
+    def is_free():
+        try:
+            module.fcntl.flock(other._descriptor, module.fcntl.LOCK_EX | module.fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        module.fcntl.flock(other._descriptor, module.fcntl.LOCK_UN)
+        return True
+
+    with queue.turn():
+        with queue.turn():
+            assert not is_free()
+        assert not is_free()
+    assert is_free()
+
+
+def test_the_turn_ends_when_a_candidate_cannot_run(tmp_path):
+    queue = Turns(tmp_path / "lock")
+
+    def broken():
+        raise RuntimeError("out of shared memory")
+
+    with pytest.raises(RuntimeError, match="out of shared memory"):
+        queue.in_turn(broken)()
+    assert Turns(tmp_path / "lock").in_turn(lambda: "free")() == "free"
+
+
+def test_triton_and_every_benchmarker_that_inductor_has_wait(tmp_path, monkeypatch):
+    held = []
+
+    class Queue(Turns):
+        def in_turn(self, function):
+            def noted(*arguments, **named):
+                held.append(function.__name__)
+                return function(*arguments, **named)
+
+            return noted
+
+    class TritonBenchmarker:
+        def benchmark_gpu(self, call):
+            return do_bench(call)
+
+    class InductorBenchmarker(TritonBenchmarker):
+        def benchmark_gpu(self, call):
+            return super().benchmark_gpu(call) + 1
+
+    def do_bench(call):
+        return call()
+
+    fakes = {
+        "triton.testing": SimpleNamespace(do_bench=do_bench),
+        "torch._inductor.runtime.benchmarking": SimpleNamespace(
+            TritonBenchmarker=TritonBenchmarker, InductorBenchmarker=InductorBenchmarker
+        ),
+    }
+    monkeypatch.setattr(module.importlib, "import_module", fakes.__getitem__)
+    monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: object())
+    autotuners_wait(Queue(tmp_path / "lock"), compiler=True)
+    assert InductorBenchmarker().benchmark_gpu(lambda: 1) == 2
+    assert held == ["benchmark_gpu", "benchmark_gpu"]
+    assert fakes["triton.testing"].do_bench(lambda: 3) == 3
+    assert held[2:] == ["do_bench"]
+
+
+def test_this_torch_has_what_is_replaced():
+    """Inductor's internals may be renamed: then tuning side by side would time two candidates at once, unseen."""
+    benchmarking = pytest.importorskip("torch._inductor.runtime.benchmarking")
+    found = [name for name in module._CLASSES if hasattr(benchmarking, name)]
+    methods = {method for name in found for method in vars(getattr(benchmarking, name)) if "benchmark_gpu" in method}
+    assert {"TritonBenchmarker", "InductorBenchmarker"} <= set(found)
+    assert methods <= set(module._METHODS)
+    others = {
+        name
+        for name, value in vars(benchmarking).items()
+        if isinstance(value, type)
+        and any("benchmark_gpu" in method for method in vars(value))
+        and name != "Benchmarker"
+    }
+    assert others <= set(module._CLASSES)
