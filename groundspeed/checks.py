@@ -31,7 +31,7 @@ from groundspeed.tree import Implementation
 
 Tell = Callable[[Progress], None]
 
-_MAX_WORKERS = 12  # each holds a context of some 500 MB on the GPU
+_MAX_WORKERS = 24  # each holds a context of some 500 MB on the GPU
 # Relative costs, from a check of 17 operators on an H200: a compiled case took 1 to 4 s, any other some 0.1 s, and a
 # worker about as long to start as 100 of the latter. That was before workers were forked; forked ones were not timed.
 _COMPILED, _OTHER, _START = 15, 1, 100

@@ -86,7 +86,7 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
     spec = adopt_tolerance(tree.spec(job.operator), job.tolerance)
     compiler = uses_compiler(file for one in chosen for file in one.files)
     if compiler:
-        _import_compiler(job.device, forks=bool(spec.world), alone=not job.turns)
+        _import_compiler(job.device, forks=bool(spec.world), alone=not (job.turns or job.check_only))
     if spec.world:
         from groundspeed.measure.ranks.work import work as spread
 

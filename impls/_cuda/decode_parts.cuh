@@ -106,6 +106,47 @@ __device__ __forceinline__ void store_parts(const BlockParts<kWarps, kQueries, k
 }
 
 constexpr int kMergeWarps = 8;
+constexpr int kFewChunks = 8;    // a warp is through with them before a block has met at its barriers
+constexpr int kMostChunks = 32;  // as many as a warp has lanes to hold their statistics
+constexpr unsigned int kManyRows = 1024;  // from here on a warp each fills the GPU
+
+// A warp a row of up to kMostChunks: lanes hold the chunks' statistics, then the elements of the head, kSize at most. Nothing
+// crosses warps, and no barrier keeps one row waiting for another.
+template <typename T, int kSize>
+__global__ void __launch_bounds__(kMergeWarps * 32)
+    decode_merge_few(Parts parts, const int* __restrict__ lengths, T* __restrict__ out, int64_t rows, int heads,
+                     int chunk, int size) {
+  constexpr int kEach = kSize / 32;
+  const int64_t row = static_cast<int64_t>(blockIdx.x) * kMergeWarps + threadIdx.x / 32;
+  if (row >= rows) return;
+  const int count = (lengths[row / heads] + chunk - 1) / chunk;
+  const int lane = threadIdx.x % 32;
+  const float2 mine = lane < count ? parts.stats[row * parts.splits + lane] : make_float2(-CUDART_INF_F, 0.0f);
+  float maximum = mine.x;
+#pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) {
+    maximum = fmaxf(maximum, __shfl_xor_sync(0xffffffffu, maximum, offset));
+  }
+  const float factor = lane < count ? power_of_two(mine.x - maximum) : 0.0f;
+  float total = mine.y * factor;
+#pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) total += __shfl_xor_sync(0xffffffffu, total, offset);
+
+  float sums[kEach] = {};
+  const float* source = parts.sums + row * parts.splits * size;
+#pragma unroll 4
+  for (int split = 0; split < count; ++split, source += size) {
+    const float weight = __shfl_sync(0xffffffffu, factor, split);
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) {
+      if (lane + i * 32 < size) sums[i] = fmaf(source[lane + i * 32], weight, sums[i]);
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < kEach; ++i) {
+    if (lane + i * 32 < size) out[row * size + lane + i * 32] = from_float<T>(sums[i] / total);
+  }
+}
 
 // A block a row: warps take chunks in turn, lanes the elements of the head, kSize at most.
 template <typename T, int kSize>
@@ -160,6 +201,13 @@ __global__ void __launch_bounds__(kMergeWarps * 32)
 template <typename T, int kSize>
 void launch_decode_merge(const DecodeOperands& operands, cudaStream_t stream) {
   const unsigned int rows = static_cast<unsigned int>(operands.pairs * operands.group);
+  const int most = rows < kManyRows ? kFewChunks : kMostChunks;
+  if (operands.splits <= most) {
+    decode_merge_few<T, kSize><<<ceil_div(rows, kMergeWarps), kMergeWarps * 32, 0, stream>>>(
+        parts_of(operands), input_pointer<int>(operands.lengths), output_pointer<T>(operands.out), rows,
+        operands.kv_heads * operands.group, operands.chunk, operands.size);
+    return;
+  }
   decode_merge_kernel<T, kSize><<<rows, kMergeWarps * 32, 0, stream>>>(
       parts_of(operands), input_pointer<int>(operands.lengths), output_pointer<T>(operands.out),
       operands.kv_heads * operands.group, operands.chunk, operands.size);

@@ -23,6 +23,8 @@ __all__ = ["prepare", "unsupported"]
 
 THREADS = 128
 MERGE_THREADS = 256
+WARP = 32
+FEW_CHUNKS, MANY_ROWS = 8, 1024  # where a warp merges a row: up to so many chunks, from so many rows up to 32
 TENSOR_SIZES = (64, 128)  # head dimensions that the tensor-core kernel is built for
 LARGEST = 256  # head dimension of the other
 
@@ -37,18 +39,22 @@ def prepare(q, k, v, lengths):
     batches, heads, size = q.shape
     kv_heads, capacity = k.shape[1], k.shape[2]
     tensor = q.dtype == numpy.float16 and size in TENSOR_SIZES
-    queries = 8 if tensor else 2  # that a block takes of those which share a head of the caches
-    chunks = f"decode_tensor<{size}>" if tensor else f"decode_plain<{C_TYPES[q.dtype.name]}>"
-    merge = f"decode_merge<{C_TYPES[q.dtype.name]}>"
-    module = cupy.RawModule(code=CONVERSIONS + SOURCE, options=("-std=c++17",), name_expressions=(chunks, merge))
-    chunk_kernel, merge_kernel = module.get_function(chunks), module.get_function(merge)
     pairs = batches * kv_heads
     group = heads // max(kv_heads, 1)
     chunk = chunk_length(pairs, capacity)
     splits = -(-capacity // chunk)
+    rows = batches * heads
+    few = splits <= (FEW_CHUNKS if rows < MANY_ROWS else WARP)
+    queries = 8 if tensor else 2  # that a block takes of those which share a head of the caches
+    chunks = f"decode_tensor<{size}>" if tensor else f"decode_plain<{C_TYPES[q.dtype.name]}>"
+    merge = f"decode_merge{'_few' if few else ''}<{C_TYPES[q.dtype.name]}>"
+    module = cupy.RawModule(code=CONVERSIONS + SOURCE, options=("-std=c++17",), name_expressions=(chunks, merge))
+    chunk_kernel, merge_kernel = module.get_function(chunks), module.get_function(merge)
     scale = numpy.float32(math.log2(math.e) / math.sqrt(size))
     grid = (pairs, splits, -(-group // queries))
     total_heads = numpy.int32(heads)
+    merge_grid = (-(-rows * WARP // MERGE_THREADS) if few else rows,)
+    of_rows = (numpy.int64(rows),) if few else ()
     counts = [numpy.int32(n) for n in (kv_heads, group, chunk, splits, size)]
 
     def run():
@@ -56,11 +62,11 @@ def prepare(q, k, v, lengths):
         if out.size:
             caches = [_dense_rows(cache) for cache in (k, v)]
             strides = [numpy.int64(s // q.itemsize) for cache in caches for s in cache.strides[:3]]
-            sums = cupy.empty((batches * heads, splits, size), dtype=numpy.float32)
-            stats = cupy.empty((batches * heads, splits, 2), dtype=numpy.float32)
+            sums = cupy.empty((rows, splits, size), dtype=numpy.float32)
+            stats = cupy.empty((rows, splits, 2), dtype=numpy.float32)
             source = cupy.ascontiguousarray(q)
             chunk_kernel(grid, (THREADS,), (source, *caches, lengths, sums, stats, *strides, *counts, scale))
-            merge_kernel((batches * heads,), (MERGE_THREADS,), (sums, stats, lengths, out, total_heads, *counts[2:]))
+            merge_kernel(merge_grid, (MERGE_THREADS,), (sums, stats, lengths, out, total_heads, *counts[2:], *of_rows))
         return out
 
     return run

@@ -255,4 +255,34 @@ __global__ void __launch_bounds__(256)
     put(out + row * size + d, sum / weights);
   }
 }
+
+// A warp a row of up to 32 chunks: lanes hold the chunks' statistics, then the elements of the head. Nothing crosses
+// warps, and no barrier keeps one row waiting for another.
+template <typename T>
+__global__ void __launch_bounds__(256)
+    decode_merge_few(const float* __restrict__ sums, const float2* __restrict__ stats, const int* __restrict__ lengths,
+                     T* __restrict__ out, int heads, int chunk, int splits, int size, long long rows) {
+  constexpr int kEach = 8;
+  const long long row = static_cast<long long>(blockIdx.x) * 8 + threadIdx.x / 32;
+  if (row >= rows) return;
+  const int count = (lengths[row / heads] + chunk - 1) / chunk, lane = threadIdx.x % 32;
+  const float2 own = lane < count ? stats[row * splits + lane] : make_float2(NEGATIVE_INFINITY, 0.0f);
+  float maximum = own.x;
+  for (int offset = 16; offset > 0; offset /= 2) maximum = fmaxf(maximum, __shfl_xor_sync(kAll, maximum, offset));
+  const float factor = lane < count ? exp2f(own.x - maximum) : 0.0f;
+  float total = own.y * factor, mine[kEach] = {};
+  for (int offset = 16; offset > 0; offset /= 2) total += __shfl_xor_sync(kAll, total, offset);
+#pragma unroll 4
+  for (int split = 0; split < count; ++split) {
+    const float weight = __shfl_sync(kAll, factor, split);
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) {
+      if (lane + i * 32 < size) mine[i] += sums[(row * splits + split) * size + lane + i * 32] * weight;
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < kEach; ++i) {
+    if (lane + i * 32 < size) put(out + row * size + lane + i * 32, mine[i] / total);
+  }
+}
 """

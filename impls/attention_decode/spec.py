@@ -119,6 +119,7 @@ SPEC = Operator(
         {"B": 2, "H": 2, "G": 1, "S": 130, "D": 64, "fill": "one"},
         {"B": 2, "H": 2, "G": 2, "S": 90, "D": 33, "fill": "ragged"},
         {"B": 2, "H": 4, "G": 2, "S": 65, "D": 128, "fill": "ragged", "layout": "transposed"},
+        {"B": 1, "H": 2, "G": 2, "S": 8500, "D": 64, "fill": "full"},
     ),
     bench_shapes=(
         {"B": 2, "H": 8, "G": 2, "S": 512, "D": 64, "fill": "ragged"},

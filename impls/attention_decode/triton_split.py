@@ -17,8 +17,7 @@ import triton.language as tl
 from .chunks import chunk_length
 
 LOG2_E = 1.44269504088896340736
-SLICE = 32  # elements of an output row a merging program makes
-MOST_AT_ONCE = 128  # chunks that a merging program holds
+MANY_CHUNKS = 32  # beyond, several warps share what there is to merge for a row
 
 
 def _config(block, stages, warps):
@@ -119,6 +118,18 @@ def decode_merge(
     tl.store(out + row.to(tl.int64) * SIZE + column, (sums / total).to(out.dtype.element_ty), mask=column < SIZE)
 
 
+def merging(rows, splits, size):
+    """How rows are merged: elements a program makes of one, chunks it holds at a time, warps.
+
+    Of few chunks a warp takes a row whole, each lane its own elements of every chunk, so that nothing crosses lanes: in
+    programs of four warps and 32 elements merging took 17.8 of 156 µs. Few rows of many chunks want more programs.
+    """
+    if splits > MANY_CHUNKS:
+        return {"SLICE": 32, "SPLITS": min(triton.next_power_of_2(splits), 128), "num_warps": 4}
+    whole = max(triton.next_power_of_2(size), 16)
+    return {"SLICE": min(whole, 128 if rows >= 2048 else 32), "SPLITS": 8, "num_warps": 1}
+
+
 def prepare(q, k, v, lengths):
     batches, heads, size = q.shape
     kv_heads, capacity = k.shape[1], k.shape[2]
@@ -132,7 +143,7 @@ def prepare(q, k, v, lengths):
         "D": max(triton.next_power_of_2(size), 16),
         "INTERPRETED": bool(triton.knobs.runtime.interpret),
     }
-    merging = {"SIZE": size, "SLICE": SLICE, "SPLITS": min(triton.next_power_of_2(splits), MOST_AT_ONCE)}
+    merge = merging(batches * heads, splits, size)
     scale = LOG2_E / math.sqrt(size)
 
     def run():
@@ -146,8 +157,8 @@ def prepare(q, k, v, lengths):
                 queries, keys, values, lengths, parts, stats, kv_heads, splits, chunk, scale,
                 *keys.stride()[:3], *values.stride()[:3], **constants,
             )  # fmt: skip
-            decode_merge[(batches * heads, triton.cdiv(size, SLICE))](
-                parts, stats, lengths, out, heads, splits, chunk, **merging, num_warps=4
+            decode_merge[(batches * heads, triton.cdiv(size, merge["SLICE"]))](
+                parts, stats, lengths, out, heads, splits, chunk, SIZE=size, **merge
             )
         return out
 
