@@ -23,6 +23,7 @@ from pathlib import Path
 
 from groundspeed import digest
 from groundspeed.caches import cache_folder
+from groundspeed.cores import usable_cores
 from groundspeed.errors import UserError
 from groundspeed.records import KernelResources
 
@@ -144,7 +145,7 @@ def build_each(
     groups: dict[str, list[tuple[Path, Path]]] = {}
     for root, source in sources:
         groups.setdefault(_key_or_path(root, source, toolchain), []).append((root, source))
-    with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor(workers or usable_cores()) as pool:
         built = pool.map(attempt, groups.values())
         return {
             source: one

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 import queue
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +18,7 @@ from pathlib import Path
 from threading import Lock
 
 from groundspeed.backends.libraries import LIBRARIES
+from groundspeed.cores import usable_cores
 from groundspeed.errors import UserError
 from groundspeed.measure.process import worker_environment
 from groundspeed.measure.protocol import Job
@@ -114,7 +114,7 @@ def check_operators(runs: Sequence[Run], progress: Tell = lambda progress: None)
             planned[operator] = _groups(run, operator)
         except UserError as error:
             yield Checked(operator, [], str(error))
-    workers = max(1, min(_MAX_WORKERS, os.cpu_count() or 1))
+    workers = max(1, min(_MAX_WORKERS, usable_cores()))
     total = sum(group.cost for groups in planned.values() for group in groups)
     # Shares below a worker's start buy nothing; larger ones leave workers idle.
     target = max(_START // 2, total // workers) if workers > 1 else max(1, total)

@@ -10,7 +10,6 @@ chose in a folder of the run.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from pathlib import Path
 import msgspec
 
 from groundspeed.compiler_caches import Note
+from groundspeed.cores import usable_cores
 from groundspeed.errors import UserError
 from groundspeed.measure.compiler_use import uses_compiler
 from groundspeed.measure.lane import Lane, Place
@@ -112,7 +112,7 @@ def _note(run: Run, one: Implementation, case: Case, device: str) -> Note:
 
 def is_worth_it(parts: Sequence[Part], cores: int | None = None) -> bool:
     """Whether doing them side by side beforehand takes less time than each in its turn."""
-    return len(parts) > 1 and (cores or os.cpu_count() or 1) >= _FEWEST_CORES
+    return len(parts) > 1 and (cores or usable_cores()) >= _FEWEST_CORES
 
 
 def seconds_of(parts: Sequence[Part], lanes: int) -> float:
@@ -121,7 +121,7 @@ def seconds_of(parts: Sequence[Part], lanes: int) -> float:
 
 
 def _workers(lanes: int) -> int:
-    return max(lanes, min(_MOST_WORKERS * lanes, os.cpu_count() or 1))
+    return max(lanes, min(_MOST_WORKERS * lanes, usable_cores()))
 
 
 def rehearse(

@@ -13,13 +13,13 @@ Exit status: 0 all is clean, 1 errors were found, 2 wrong use, or something coul
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from groundspeed.cores import usable_cores
 from groundspeed.errors import UserError
 from groundspeed.project import find_project, parse_targets
 
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     style = Style.of()
     wide = max(len(f"{one.operator}/{one.name}") for one in chosen)
     verdicts = []
-    jobs = arguments.jobs or min(_MOST_JOBS, os.cpu_count() or 1)
+    jobs = arguments.jobs or min(_MOST_JOBS, usable_cores())
     place = default_place("cuda")
     with hold(place, Patience(advice="type it again when that has ended")):
         _build(tree, chosen, place.gpu.uuid if place.gpu else "0")
