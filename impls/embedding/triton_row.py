@@ -17,8 +17,9 @@ WARPS = 4
 
 @triton.jit
 def embedding_rows(table, ids, out, id_stride, N, D, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    parts = tl.cdiv(D, COLUMNS)  # of a row, by programs that run at the same time: its pages of DRAM are open then
+    row = tl.program_id(0) // parts * ROWS + tl.arange(0, ROWS)
+    column = tl.program_id(0) % parts * COLUMNS + tl.arange(0, COLUMNS)
     chosen = tl.load(ids + row.to(tl.int64) * id_stride, mask=row < N, other=0)
     inside = (row < N)[:, None] & (column < D)[None, :]
     values = tl.load(table + chosen[:, None] * D + column[None, :], mask=inside)
@@ -29,7 +30,7 @@ def prepare(table, ids):
     count, size = ids.shape[0], table.shape[1]
     columns = min(triton.next_power_of_2(size), ELEMENTS)
     rows = ELEMENTS // columns
-    grid = (triton.cdiv(count, rows), triton.cdiv(size, columns))
+    grid = (triton.cdiv(count, rows) * triton.cdiv(size, columns),)
     dense = table.contiguous()
 
     def run():

@@ -37,7 +37,8 @@ SLOW_PATH = (
     "  kernel<<<static_cast<unsigned>(rows), static_cast<unsigned>(warps",
 )
 BUILD = ("cuda_warp.cu", "namespace {\n", "#error planted\nnamespace {\n")
-RUN_TIME_BUILD = ("cupy_raw.py", "__shared__ float maxima[32];", "__shared__ float maxima[planted];")
+RUN_TIME_BUILD = ("cupy_raw.py", "  float maximum = NEGATIVE_INFINITY;\n", "  float maximum = planted;\n")
+FAULTS = (MEMORY, ACCURACY, SLOW_PATH, BUILD, RUN_TIME_BUILD)
 
 
 @pytest.fixture
@@ -63,7 +64,7 @@ def plant(repo, *faults):
 
 
 def test_memory_accuracy_slow_path_and_builds_are_each_caught(real, real_engine):
-    plant(real, MEMORY, ACCURACY, SLOW_PATH, BUILD, RUN_TIME_BUILD)
+    plant(real, *FAULTS)
     result = real.gate("--base", "main", *CASE, engine=real_engine, device="cuda")
     assert result.status == 1, result.output
     failing = {(f["implementation"], f["metric"]) for v in ("regressed", "broken") for f in result.findings(verdict=v)}
