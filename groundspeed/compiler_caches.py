@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import getpass
 import hashlib
 import os
@@ -48,8 +49,7 @@ class Note:
 
     @property
     def path(self) -> Path:
-        versions = [version_of(name) for name in _PACKAGES]
-        words = [self.implementation_digest, self.case_digest, self.device, *versions]
+        words = [self.implementation_digest, self.case_digest, self.device, *_versions()]
         return cache_of(self.backend) / _NOTES / hashlib.sha256("\n".join(words).encode()).hexdigest()[:32]
 
     def is_there(self) -> bool:
@@ -58,6 +58,12 @@ class Note:
     def leave(self) -> None:
         """Raises OSError where the cache cannot be written to."""
         replace_whole(self.path, b"")
+
+
+@functools.cache
+def _versions() -> tuple[str, ...]:
+    """Of what compiles; a thousand notes ask, and each answer reads files."""
+    return tuple(version_of(name) for name in _PACKAGES)
 
 
 def _named(variable: str) -> Path | None:

@@ -36,13 +36,17 @@ _START_SECONDS, _COST_SECONDS = 15.0, 1.5  # of the whole, and of a cost of one 
 
 @dataclass(frozen=True)
 class Part:
-    """What one worker rehearses: some implementations of an operator on some of its cases."""
+    """What one worker rehearses: some implementations of an operator on some of its cases.
+
+    ``notes`` are by an implementation's name and a case.
+    """
 
     run: Run
     operator: str
     implementations: tuple[Implementation, ...]
     cases: tuple[Case, ...]
     compiled: bool
+    notes: Mapping[tuple[str, Case], Note]
 
     @property
     def pairs(self) -> int:
@@ -87,27 +91,41 @@ def parts_of(runs: Mapping[str, Run], device: str) -> list[Part]:
         compiled = [one for one in chosen if one.backend == "torch" and uses_compiler(one.files)]
         built = [one for one in chosen if one.backend in BACKENDS and one.backend != "torch"]
         cases = run.selection.cases(spec)
+        notes = _notes(run, operator, [*compiled, *built], cases, device)
         # Products are tuned for minutes, each case by itself; elsewhere a worker's start outweighs a case.
         pieces = [(case,) for case in cases] if spec.bound == "compute" else [cases]
-        found += [_part(run, operator, compiled, piece, device, compiled=True) for piece in pieces]
-        found.append(_part(run, operator, built, cases, device, compiled=False))
+        found += [_part(run, operator, compiled, piece, notes, compiled=True) for piece in pieces]
+        found.append(_part(run, operator, built, cases, notes, compiled=False))
     return sorted((part for part in found if part.pairs), key=lambda part: (not part.compiled, len(part.cases) > 1))
 
 
+def _notes(
+    run: Run, operator: str, chosen: Sequence[Implementation], cases: Sequence[Case], device: str
+) -> dict[tuple[str, Case], Note]:
+    ours = {one.name: (one.backend, run.tree.implementation_digest(one)) for one in chosen}
+    theirs = {case: run.tree.case_digest(operator, case) for case in cases}
+    return {(name, case): Note(*code, theirs[case], device) for name, code in ours.items() for case in cases}
+
+
 def _part(
-    run: Run, operator: str, chosen: Sequence[Implementation], cases: Sequence[Case], device: str, compiled: bool
+    run: Run,
+    operator: str,
+    chosen: Sequence[Implementation],
+    cases: Sequence[Case],
+    notes: Mapping[tuple[str, Case], Note],
+    compiled: bool,
 ) -> Part:
     """Without implementations and cases of which nothing is left to do."""
-    left = [(one, case) for one in chosen for case in cases if not _note(run, one, case, device).is_there()]
-    names = tuple(one for one in chosen if any(one is other for other, _ in left))
+    left = {(one.name, case) for one in chosen for case in cases if not notes[one.name, case].is_there()}
+    names = {name for name, _ in left}
     return Part(
-        run, operator, names, tuple(case for case in cases if any(case == other for _, other in left)), compiled
+        run,
+        operator,
+        tuple(one for one in chosen if one.name in names),
+        tuple(case for case in cases if any(case == other for _, other in left)),
+        compiled,
+        notes,
     )
-
-
-def _note(run: Run, one: Implementation, case: Case, device: str) -> Note:
-    digests = run.tree.implementation_digest(one), run.tree.case_digest(one.operator, case)
-    return Note(one.backend, *digests, device)
 
 
 def is_worth_it(parts: Sequence[Part], cores: int | None = None) -> bool:
@@ -142,7 +160,7 @@ def rehearse(
         }
         for done in as_completed(waiting):
             part = waiting[done]
-            whole += _noted(part, done.result(), device_of(lanes[0].place))
+            whole += _noted(part, done.result())
             seen += part.cost
             tell(part, seen / total)
     except BaseException:
@@ -164,14 +182,13 @@ def _outcome(part: Part, lane: Lane, folder: Path) -> Outcome:
     return supervise(job, lane.workers.environment, lambda progress: None, workers=lane.workers)
 
 
-def _noted(part: Part, outcome: Outcome, device: str) -> Rehearsed:
+def _noted(part: Part, outcome: Outcome) -> Rehearsed:
     """Leave a note of each pair that went well, and of one that is skipped: it would be again."""
-    named = {one.name: one for one in part.implementations}
     failed = 0
     for (number, name), row in outcome.rows.items():
         if row.status == "failed":
             failed += 1
         else:
-            _note(part.run, named[name], part.cases[number], device).leave()
+            part.notes[name, part.cases[number]].leave()
     missing = part.pairs - len(outcome.rows)
     return Rehearsed(len(outcome.rows) - failed, failed + missing)

@@ -97,8 +97,14 @@ def _rehearse(runs: Mapping[str, Run], lanes: Sequence[Lane], held: ExitStack) -
     pairs = counted(sum(part.pairs for part in parts), "implementation and case", "implementations and cases")
     display.begin(_REHEARSAL, f"{pairs} to compile and tune side by side, unmeasured")
 
+    told = 0
+
     def tell(part: rehearsal.Part, share: float) -> None:
+        nonlocal told
         display.update(_REHEARSAL, "compiled", part.operator, share)
+        if (tenths := int(10 * share + 1e-9)) > told:
+            told = tenths
+            display.note(f"{_REHEARSAL}: {10 * tenths} % compiled, {part.operator} last")
 
     done = rehearsal.rehearse(parts, lanes, folder, tell)
     failed = f", {done.failed} failed and have their turn later" if done.failed else ""

@@ -126,6 +126,12 @@ class Display:
             self.clear()
             self._write_line(line)
 
+    def note(self, line: str) -> None:
+        """A line of its own in a log; on a terminal the bar tells as much."""
+        with self._lock:
+            if not self._live:
+                self._write_line(line)
+
     def clear(self) -> None:
         """Take the line away, so that something else can be written."""
         if self._live:

@@ -15,7 +15,7 @@ from groundspeed.rehearsal import Part, Rehearsed
 
 ALL = Rehearsed(12, 0)
 GPU = Place(Gpu("NVIDIA H200", 1, "GPU-1"), "GPU 0")
-PARTS = [Part(None, name, (None,) * 2, (None,) * 3, compiled=True) for name in ("matmul", "softmax")]
+PARTS = [Part(None, name, (None,) * 2, (None,) * 3, compiled=True, notes={}) for name in ("matmul", "softmax")]
 
 
 class Engine:
@@ -52,8 +52,9 @@ def test_it_says_what_it_compiles_and_keeps_tunings_until_the_end(done, said, mo
         assert folder.is_dir()
     assert not folder.exists()
     assert engine.asked == [(("matmul",), "NVIDIA H200")]
-    begun, ended = capsys.readouterr().err.splitlines()
+    begun, half, whole, ended = capsys.readouterr().err.splitlines()
     assert begun == "rehearsal: 12 implementations and cases to compile and tune side by side, unmeasured"
+    assert (half, whole) == ("rehearsal: 50 % compiled, matmul last", "rehearsal: 100 % compiled, softmax last")
     assert ended.startswith("rehearsal: ")
     assert said in ended
 

@@ -111,13 +111,13 @@ def test_what_has_a_note_is_not_rehearsed_again(tmp_path):
     compiled, built = rehearsal.parts_of(runs, "a GPU")
     first, *others = compiled.cases
     (one,) = compiled.implementations
-    rehearsal._note(compiled.run, one, first, "a GPU").leave()
+    compiled.notes[one.name, first].leave()
     left = rehearsal.parts_of(runs, "a GPU")
     assert left[0].cases == tuple(others)
-    assert left[1] == built
+    assert (left[1].implementations, left[1].cases) == (built.implementations, built.cases)
     for case in others:
-        rehearsal._note(compiled.run, one, case, "a GPU").leave()
-    assert rehearsal.parts_of(runs, "a GPU") == [built]
+        compiled.notes[one.name, case].leave()
+    assert [part.compiled for part in rehearsal.parts_of(runs, "a GPU")] == [False]
     assert len(rehearsal.parts_of(runs, "another GPU")) == 2
 
 
