@@ -27,7 +27,7 @@ from groundspeed.operator import Case
 from groundspeed.session import Run, job_of
 from groundspeed.tree import BACKENDS, Implementation
 
-_MOST_WORKERS = 12  # each holds a context of some 500 MB on the GPU, and the inputs of a case
+_MOST_WORKERS = 20  # each holds a context of some 500 MB on the GPU, and the inputs of a case
 _FEWEST_CORES = 4  # with fewer there is nothing to gain
 _SILENT = {"load": 900.0, "prepare": 900.0, "first run": 600.0}  # seconds, while others take theirs
 _COMPILED, _OTHER = 8.0, 1.0  # relative costs of an implementation and case
