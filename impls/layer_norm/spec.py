@@ -71,6 +71,8 @@ SPEC = Operator(
         {"M": 5, "N": 768, "layout": "strided"},
         {"M": 6, "N": 2048, "layout": "large"},
         {"M": 6, "N": 2048, "layout": "shifted"},
+        {"M": 3, "N": 20000},
+        {"M": 70, "N": 16400},
         {"M": 2, "N": 32776},
     ),
     bench_shapes=(

@@ -66,6 +66,8 @@ SPEC = Operator(
         {"M": 5, "N": 768, "layout": "strided"},
         {"M": 9, "N": 2048, "layout": "causal"},
         {"M": 3, "N": 16384},
+        {"M": 3, "N": 20000},
+        {"M": 70, "N": 16400},
         {"M": 2, "N": 32776},
     ),
     bench_shapes=(
