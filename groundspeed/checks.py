@@ -20,6 +20,7 @@ from threading import Lock
 from groundspeed.backends.libraries import LIBRARIES
 from groundspeed.cores import usable_cores
 from groundspeed.errors import UserError
+from groundspeed.measure.lane import default_place
 from groundspeed.measure.process import worker_environment
 from groundspeed.measure.protocol import Job
 from groundspeed.measure.supervisor import Outcome, Progress, supervise
@@ -163,7 +164,9 @@ def _groups(run: Run, operator: str) -> list[_Group]:
     parts: list[tuple[tuple[Implementation, ...], dict[str, str]]] = [(others, {}), (interpreted, interpreter)]
     if run.device == "cuda":
         compiled = tuple(one for one in others if "compile" in one.name)
-        parts = [(compiled, {}), (tuple(one for one in others if one not in compiled), {})]
+        # A GPU by name: a nursery that was given none asks the driver, and then may not have the compiler imported.
+        given = {} if spec.world else default_place(run.device).variables
+        parts = [(compiled, given), (tuple(one for one in others if one not in compiled), given)]
     return [_Group(run, operator, names, variables, cases) for names, variables in parts if names and cases]
 
 

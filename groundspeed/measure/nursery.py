@@ -14,6 +14,7 @@ import ctypes
 import gc
 import importlib
 import os
+import re
 import socket
 import sys
 import traceback
@@ -28,6 +29,7 @@ from groundspeed.measure import preload
 from groundspeed.measure.nursery_protocol import MOST_BYTES, Collect, Collected, Fork, Forked, Serving, decode_request
 
 _CUDA_ERROR_NOT_INITIALIZED = 3  # CUresult, CUDA driver API
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
 _BY_NVML = "PYTORCH_NVML_BASED_CUDA_CHECK"  # torch.cuda.is_available reads it at each call
 
 
@@ -39,7 +41,7 @@ def main() -> NoReturn:
     if sys.argv[2] == "front end":
         preload.front_end()
     elif sys.argv[2] == "compiler":
-        with _devices_by_nvml():
+        with _devices_as_told():
             preload.compiler()
     control.send(msgspec.json.encode(Serving(refusal=unsafe(before))))
     # What is here stays shared between all children: a collection would write to every page of it.
@@ -50,17 +52,26 @@ def main() -> NoReturn:
 
 
 @contextmanager
-def _devices_by_nvml() -> Iterator[None]:
-    """Have torch ask NVML whether there are GPUs where an import asks: CUDA's runtime would be initialised to answer.
+def _devices_as_told() -> Iterator[None]:
+    """Have torch answer whether there is a GPU without asking the driver, where this process was given one by name.
 
+    One of the compiler's imports asks (torch._inductor.runtime.benchmarking), and what it is told stays. The driver's
+    answer costs a thread, as NVML's does too: on an H200 it was the one thread because of which nurseries with the
+    compiler's imports were refused. Who was given no GPU by name has NVML asked, which at least leaves CUDA alone:
     PyTorch documents the variable for forked processes that fail with a CUDA initialization error ("CUDA environment
     variables").
     """
-    before = os.environ.get(_BY_NVML)
+    import torch
+
+    given = re.match(r"GPU-|MIG-|\d", os.environ.get(_VISIBLE, "")) and torch.version.cuda is not None
+    before, asked = os.environ.get(_BY_NVML), torch.cuda.is_available
     os.environ[_BY_NVML] = "1"
+    if given:
+        torch.cuda.is_available = lambda: True
     try:
         yield
     finally:
+        torch.cuda.is_available = asked
         if before is None:
             del os.environ[_BY_NVML]
         else:

@@ -3,9 +3,13 @@
 IREE's device works on a stream of its own, which it does not hand out, and its DLPack takes no stream either. So the
 host waits for torch's stream before a call, and IREE waits for its own before it returns: the order is right, the call
 costs two stops of the host, and where IREE launches several kernels the gaps between them hold the host's time.
+
+IREE's CUDA device cannot hand out memory that it allocated ("CUDA buffer type is not supported for export"), so the
+result is written to a tensor of torch's that is an argument too, by IREE's attribute ``iree.abi.output``.
 """
 
 import functools
+import re
 
 import iree.compiler
 import iree.runtime
@@ -15,7 +19,6 @@ import torch
 from .._torch.aligned import aligned
 
 ALIGNED = 64  # bytes: what IREE wants of an imported buffer
-CPU, CUDA = 1, 2  # DLDeviceType, <dlpack/dlpack.h>
 # 3.13 describes no Hopper: "Unknown CUDA target" for h100, "missing GPU target" for sm_90. PTX for 8.0 runs there.
 TARGETS = {
     "cuda": ("cuda", "cuda", ["--iree-cuda-target=sm_80"]),
@@ -34,13 +37,14 @@ def compiled(function, *tensors):
     module = iree.runtime.VmModule.copy_buffer(context.instance, binary)
     context.add_vm_module(module)
     main, device = context.modules[module.name]["main"], config.device
+    shape, dtype = _result(function, *tensors)
 
     def run():
+        result = torch.empty(shape, dtype=dtype, device=tensors[0].device)
         if tensors[0].is_cuda:
             torch.cuda.current_stream().synchronize()
-        result = main(*(_array(device, tensor) for tensor in tensors))
-        place = (CUDA, tensors[0].device.index) if tensors[0].is_cuda else (CPU, 0)
-        return torch.from_dlpack(device.create_dlpack_capsule(result._buffer_view, *place))
+        main(*(_array(device, tensor) for tensor in (*tensors, result)))
+        return result
 
     return run
 
@@ -54,9 +58,28 @@ def _config(driver):
     return iree.runtime.Config(driver)
 
 
+def _shapes(tensors):
+    return [jax.ShapeDtypeStruct(tuple(t.shape), str(t.dtype).removeprefix("torch.")) for t in tensors]
+
+
+def _result(function, *tensors):
+    """Shape and dtype, as torch says them, of what the function returns."""
+    made = jax.eval_shape(function, *_shapes(tensors))
+    return made.shape, getattr(torch, made.dtype.name)
+
+
 def _lowered(function, *tensors):
-    shapes = [jax.ShapeDtypeStruct(tuple(t.shape), str(t.dtype).removeprefix("torch.")) for t in tensors]
-    return jax.jit(function).lower(*shapes).compiler_ir("stablehlo").operation.get_asm(binary=False)
+    """The function in StableHLO, with one argument more: where its result goes."""
+
+    def into(*arguments):
+        return function(*arguments[:-1])
+
+    shapes = _shapes(tensors)
+    made = jax.eval_shape(function, *shapes)
+    module = jax.jit(into, keep_unused=True).lower(*shapes, made).compiler_ir("stablehlo")
+    text = module.operation.get_asm(binary=False)
+    last = re.compile(rf"(%arg{len(shapes)}: tensor<[^>]*>)")
+    return last.sub(r"\1 {iree.abi.output = 0 : index}", text, count=1)
 
 
 def _array(device, tensor):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -336,3 +337,26 @@ def prepare(x):
         assert own.why_not == ""
     rows = rows_by_name(outcome)
     assert [row.status for row in rows["torch_compile"]] == ["ok", "ok"], rows
+
+
+@pytest.mark.parametrize("given", ["GPU-1353da6d", "MIG-7", "0,1"])
+def test_a_nursery_that_was_given_a_gpu_asks_no_driver_whether_there_is_one(given, monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: pytest.fail("the driver was asked"))
+    asked = torch.cuda.is_available
+    with nursery._devices_as_told():
+        assert torch.cuda.is_available()
+    assert torch.cuda.is_available is asked
+
+
+@pytest.mark.parametrize(("given", "cuda"), [("", "13.0"), ("-1", "13.0"), ("GPU-1353da6d", None)])
+def test_without_a_gpu_by_name_nvml_is_asked_and_not_cuda(given, cuda, monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)
+    monkeypatch.setattr(torch.version, "cuda", cuda)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: os.environ.get("PYTORCH_NVML_BASED_CUDA_CHECK") == "1")
+    with nursery._devices_as_told():
+        assert torch.cuda.is_available()
+    assert not torch.cuda.is_available()
