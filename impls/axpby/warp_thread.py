@@ -1,6 +1,9 @@
 """Sum and product fused in a thread an element, compiled by NVIDIA Warp from Python through C++.
 
 Memory-bound: 3·N elements read, N written. Prediction: before eager by the fusion, behind the vectorised kernels.
+
+Reached on nvidia-h200 at ea3b5250: 588 µs for float16 N=134217728, 1.83 TB/s, 41 % of the memory ceiling, 0.620 times
+as fast as torch_eager.
 """
 
 from typing import Any

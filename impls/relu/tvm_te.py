@@ -1,6 +1,9 @@
 """A tensor expression under TVM's default schedule: a thread an element, a grid that covers them.
 
 Memory-bound: N elements read, N written. Prediction: behind the vectorised kernels, as cupy_raw is.
+
+Reached on nvidia-h200 at ea3b5250: 520 µs for float32 N=134217728, 2.06 TB/s, 49 % of the memory ceiling, 0.482 times
+as fast as torch_eager.
 """
 
 import torch

@@ -2,6 +2,9 @@
 
 Memory-bound: N elements read, N written, 4 bytes or 2 in flight a thread. Prediction: behind the vectorised kernels, as
 cupy_raw is.
+
+Reached on nvidia-h200 at ea3b5250: 502 µs for float32 N=134217728, 2.14 TB/s, 50 % of the memory ceiling, 0.499 times
+as fast as torch_eager.
 """
 
 from typing import Any

@@ -37,7 +37,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[Job, dict[str, 
         return Outcome(rows=rows, environment=Environment("cuda", "A GPU", "3.12", "Linux 6"))
 
     monkeypatch.setattr(checks, "supervise", pretend)
-    monkeypatch.setattr(checks.os, "cpu_count", lambda: 16)
+    monkeypatch.setattr(checks, "usable_cores", lambda: 16)
     yield given
 
 
