@@ -10,6 +10,7 @@ chose in a folder of the run.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -74,7 +75,7 @@ def device_of(place: Place) -> str:
 
 
 def parts_of(runs: Mapping[str, Run], device: str) -> list[Part]:
-    """What has not been rehearsed yet of some operators' runs, the longest first; ``device`` is the GPU's name.
+    """What has not been rehearsed yet of some operators' runs, in the order to do it; ``device`` is the GPU's name.
 
     Left out are implementations that compile nothing or keep nothing of it, and operators spread over several GPUs.
     A spec that cannot be used is reported when its turn comes.
@@ -96,7 +97,15 @@ def parts_of(runs: Mapping[str, Run], device: str) -> list[Part]:
         pieces = [(case,) for case in cases] if spec.bound == "compute" else [cases]
         found += [_part(run, operator, compiled, piece, notes, compiled=True) for piece in pieces]
         found.append(_part(run, operator, built, cases, notes, compiled=False))
-    return sorted((part for part in found if part.pairs), key=lambda part: (not part.compiled, len(part.cases) > 1))
+    left = [part for part in found if part.pairs]
+    tuned = sorted((part for part in left if part.compiled), key=lambda part: len(part.cases) > 1)
+    return _spread(tuned, [part for part in left if not part.compiled])
+
+
+def _spread(*queues: Sequence[Part]) -> list[Part]:
+    """One queue of several, each in its own order and all of them to the end: some want the GPU, others the cores."""
+    places = [(number / len(queue), part) for queue in queues for number, part in enumerate(queue)]
+    return [part for _, part in sorted(places, key=lambda place: place[0])]
 
 
 def _notes(
@@ -189,6 +198,7 @@ def _noted(part: Part, outcome: Outcome) -> Rehearsed:
         if row.status == "failed":
             failed += 1
         else:
-            part.notes[name, part.cases[number]].leave()
+            with contextlib.suppress(OSError):  # a cache that cannot be written to: the next run rehearses it again
+                part.notes[name, part.cases[number]].leave()
     missing = part.pairs - len(outcome.rows)
     return Rehearsed(len(outcome.rows) - failed, failed + missing)

@@ -9,7 +9,8 @@ from groundspeed import rehearsal, session
 from groundspeed.compiler_caches import Note, cache_of
 from groundspeed.errors import UserError
 from groundspeed.measure.lane import CPU, UNATTENDED, open_lane
-from groundspeed.records import read_record
+from groundspeed.measure.supervisor import Outcome
+from groundspeed.records import Measurement, read_record
 from groundspeed.selection import Selection
 from tests.core.scratch import make_tree
 from tests.paths import ROOT
@@ -93,12 +94,13 @@ def test_a_note_is_of_one_version_on_one_device_and_gone_with_its_cache(caches):
     assert note.path.is_relative_to(caches / "torch")
 
 
-def test_parts_are_what_compiles_products_case_by_case_and_first(tmp_path):
+def test_parts_are_what_compiles_products_case_by_case_beside_what_is_built(tmp_path):
     parts = rehearsal.parts_of(opened(tmp_path, ("relu", "matmul", "all_reduce"), tier="core"), "a GPU")
     assert not [part for part in parts if part.operator == "all_reduce"]  # spread over several
     shown = [(part.operator, len(part.cases), part.compiled) for part in parts]
-    assert shown[:4] == [("matmul", 1, True)] * 4
-    assert shown[4:] == [("relu", 4, True), ("relu", 4, False), ("matmul", 4, False)]
+    assert [part for part in shown if part[2]] == [("matmul", 1, True)] * 4 + [("relu", 4, True)]
+    assert [part for part in shown if not part[2]] == [("relu", 4, False), ("matmul", 4, False)]
+    assert [compiled for _, _, compiled in shown] == [True, False, True, True, False, True, True]
     compiled = {name for part in parts if part.compiled for name in names(part)}
     assert "torch_compile" in compiled
     assert "torch_eager" not in compiled
@@ -113,6 +115,7 @@ def test_what_has_a_note_is_not_rehearsed_again(tmp_path):
     (one,) = compiled.implementations
     compiled.notes[one.name, first].leave()
     left = rehearsal.parts_of(runs, "a GPU")
+    assert [part.compiled for part in left] == [True, False]
     assert left[0].cases == tuple(others)
     assert (left[1].implementations, left[1].cases) == (built.implementations, built.cases)
     for case in others:
@@ -149,3 +152,12 @@ def test_a_rehearsal_fills_the_caches_and_what_fails_stops_nothing(scratch, tmp_
         path = session.measure_operator(runs["double"], "double", lane=lane, tunings=tmp_path)
     assert {row.status for row in read_record(path).measurements} == {"ok"}
     assert set((caches / "torch").rglob("*.py")) == before  # found, not written anew
+
+
+def test_a_cache_that_cannot_be_written_to_costs_a_note_and_nothing_else(scratch, tmp_path, caches):
+    runs = opened(tmp_path, ("double",), tier="core", root=scratch)
+    (part,) = rehearsal.parts_of(runs, "cpu")
+    rows = {(n, "torch_compile"): Measurement("torch_compile", "float32", {}, "ok") for n in range(len(part.cases))}
+    (caches / "torch").write_text("a file where the folder should be")
+    assert rehearsal._noted(part, Outcome(rows=rows)) == rehearsal.Rehearsed(done=2)
+    assert len(rehearsal.parts_of(runs, "cpu")) == 1
