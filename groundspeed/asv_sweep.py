@@ -10,18 +10,20 @@ from __future__ import annotations
 import os
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from groundspeed import rehearsal, session
+from groundspeed import session
+from groundspeed.compiler_caches import tunings_of
 from groundspeed.errors import UserError, kind_and_line
 from groundspeed.machine import chosen_device
 from groundspeed.measure.first_call_subset import read_subset
 from groundspeed.measure.lane import UNATTENDED, Lane, default_place, open_lane
 from groundspeed.measure.supervisor import Progress
+from groundspeed.rehearsal import occasion, performance
+from groundspeed.rehearsal.parts import Part, device_of
 from groundspeed.selection import VARIABLES, Selection, chosen_first_call
 from groundspeed.session import Run
 from groundspeed.tree import Tree
@@ -94,16 +96,30 @@ def _sweep(root: Path, operator: str, environment: Mapping[str, str]) -> Swept:
 
 
 def _rehearsed(run: Run, operator: str, held: ExitStack) -> tuple[Lane | None, Path | None]:
-    """Compile and tune beforehand where that is worth it: the lane and its tunings, both until ``held`` ends."""
+    """Compile and tune beforehand where that is worth it: the lane until ``held`` ends, and where tunings are kept."""
     place = default_place(run.device)
-    parts = rehearsal.parts_of({operator: run}, rehearsal.device_of(place)) if place.gpu else []
-    if not rehearsal.is_worth_it(parts):
+    if place.gpu is None:
         return None, None
-    compiler = any(part.compiled for part in parts)
-    lane = held.enter_context(open_lane(place, UNATTENDED, print, compiler=compiler))
-    folder = Path(held.enter_context(TemporaryDirectory(prefix="groundspeed-tunings-")))
-    rehearsal.rehearse(parts, [lane], folder, lambda part, share: print(f"{operator}: {share:.0%} compiled and tuned"))
-    return lane, folder
+    tunings = tunings_of(device_of(place))
+    parts = occasion.worthwhile({operator: run}, place)
+    if not parts:
+        return None, tunings
+    lane = held.enter_context(open_lane(place, UNATTENDED, print, compiler=any(part.compiled for part in parts)))
+    if occasion.undisturbed([lane], print):
+        _rehearse(operator, parts, lane, tunings)
+    return lane, tunings
+
+
+def _rehearse(operator: str, parts: Sequence[Part], lane: Lane, tunings: Path) -> None:
+    def tell(part: Part, share: float) -> None:
+        print(f"{operator}: {share:.0%} compiled and tuned", flush=True)
+
+    try:
+        done = performance.rehearse(parts, [lane], tunings, tell)
+    except OSError as error:
+        done = performance.Rehearsed(problems=(f"nothing is tuned beforehand: {kind_and_line(error)}",))
+    for problem in done.problems:
+        print(f"{operator}: {problem}", flush=True)
 
 
 def _narrow(selection: Selection, tree: Tree, operator: str) -> Selection | str:

@@ -8,6 +8,7 @@ import hashlib
 import os
 import re
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,10 +51,13 @@ class Note:
     @property
     def path(self) -> Path:
         words = [self.implementation_digest, self.case_digest, self.device, *_versions()]
-        return cache_of(self.backend) / _NOTES / hashlib.sha256("\n".join(words).encode()).hexdigest()[:32]
+        return cache_of(self.backend) / _NOTES / _hashed(words)
 
     def is_there(self) -> bool:
-        return self.path.exists()
+        try:
+            return self.path.exists()
+        except OSError:  # Python 3.11 raises it for a folder that may not be searched
+            return False
 
     def leave(self) -> None:
         """Raises OSError where the cache cannot be written to."""
@@ -71,5 +75,19 @@ def _named(variable: str) -> Path | None:
     return Path(value) if value else None
 
 
+def tunings_of(device: str) -> Path:
+    """Where the choices of Triton's autotuners for a kind of GPU are kept, beside the kernels that they chose among."""
+    return cache_of("triton") / "groundspeed-tunings" / _hashed([device, *_versions()])
+
+
+def _hashed(words: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:32]
+
+
 def _user() -> str:
-    return re.sub(r'[\\/:*?"<>|]', "_", getpass.getuser())
+    """As torch has it: a container's user may have no name."""
+    try:
+        name = getpass.getuser()
+    except (KeyError, ModuleNotFoundError, OSError):
+        name = f"uid_{os.getuid()}"
+    return re.sub(r'[\\/:*?"<>|]', "_", name)

@@ -137,7 +137,7 @@ def measure_operator(
 
     A record that the run already has is kept as it is. ``lane`` is where it is measured; without one the first visible
     GPU, all of them for an operator that is spread over several, or the CPU, is held for this operator alone. ``say``
-    is called with a line on whoever else uses the GPU. ``tunings`` is where a rehearsal kept what autotuners chose.
+    is called with a line on whoever else uses the GPU. ``tunings`` is where autotuners' choices are kept.
 
     Raises UserError for a spec that cannot be used, for a worker that could not start at all, and when the record
     cannot be written; GpuBusy, which is one, for a GPU that did not become free.

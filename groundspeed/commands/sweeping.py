@@ -8,10 +8,9 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from groundspeed import rehearsal, session
-from groundspeed.commands import durations
+from groundspeed import session
+from groundspeed.commands import durations, rehearsing
 from groundspeed.errors import UserError
 from groundspeed.fleet.cut import Cut, cut, longest_first, parse_shard
 from groundspeed.machine import machine_of
@@ -22,11 +21,10 @@ from groundspeed.measure.lane import Lane, Place, open_lane, spread, widest_plac
 from groundspeed.measure.supervisor import Progress
 from groundspeed.report.progress import Display, Estimate
 from groundspeed.report.style import Style
-from groundspeed.report.units import clock, counted
+from groundspeed.report.units import clock
 from groundspeed.session import Run, compiles
 from groundspeed.tree import SpecError
 
-_REHEARSAL = "rehearsal"  # what it goes by beside the operators
 _INTO_CASE = {"calls": 0.6, "time": 0.65, "memory": 0.95}
 
 Plan = Mapping[str, tuple[str, ...]]
@@ -81,35 +79,8 @@ def _sweep_on(
         lanes = [held.enter_context(open_lane(place, patience, say, compiler=compiler)) for place in ordered]
         for lane in lanes:
             lane.workers.warm_up()
-        shown.tunings = _rehearse({name: shown.runs[name] for name in names}, lanes, held)
+        shown.tunings = rehearsing.rehearse({name: shown.runs[name] for name in names}, lanes, say)
         return hand_out(names, lanes, shown.measure)
-
-
-def _rehearse(runs: Mapping[str, Run], lanes: Sequence[Lane], held: ExitStack) -> Path | None:
-    """Compile and tune beforehand where that is worth it. Returns where tunings are kept until ``held`` ends."""
-    device = rehearsal.device_of(lanes[0].place)
-    parts = rehearsal.parts_of(runs, device) if lanes[0].place.gpu else []
-    if not rehearsal.is_worth_it(parts):
-        return None
-    folder = Path(held.enter_context(TemporaryDirectory(prefix="groundspeed-tunings-")))
-    estimate = Estimate({_REHEARSAL: rehearsal.seconds_of(parts, len(lanes))})
-    display = Display(sys.stderr, Style.of(sys.stderr), estimate)
-    pairs = counted(sum(part.pairs for part in parts), "implementation and case", "implementations and cases")
-    display.begin(_REHEARSAL, f"{pairs} to compile and tune side by side, unmeasured")
-
-    told = 0
-
-    def tell(part: rehearsal.Part, share: float) -> None:
-        nonlocal told
-        display.update(_REHEARSAL, "compiled", part.operator, share)
-        if (tenths := int(10 * share + 1e-9)) > told:
-            told = tenths
-            display.note(f"{_REHEARSAL}: {10 * tenths} % compiled, {part.operator} last")
-
-    done = rehearsal.rehearse(parts, lanes, folder, tell)
-    failed = f", {done.failed} failed and have their turn later" if done.failed else ""
-    display.end(_REHEARSAL, f"{done.done} compiled and tuned{failed}")
-    return folder
 
 
 def _wide_place(opened: Run, places: Sequence[Place]) -> Place:

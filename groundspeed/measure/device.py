@@ -21,7 +21,7 @@ from groundspeed.records import Ceilings
 
 def make_bench(job: Job, begin: Callable[[str, float, str], None]) -> Bench:
     """The bench of a job. Raises UserError where a time would be that of Triton's interpreter."""
-    if interpreting() and not _is_idle(job):
+    if interpreting() and not job.check_only:
         raise UserError("TRITON_INTERPRET is set: an interpreted kernel is never timed; unset it and run again")
     timer = make_timer(job.device, job.timer, _is_idle(job))
     rules = briefly(REFEREE) if job.vouched else REFEREE

@@ -19,6 +19,7 @@ from groundspeed.measure.protocol import Job
 from groundspeed.measure.referee import settings, tools
 from groundspeed.tree import Implementation, Tree
 
+BUILDS_BESIDE_OTHERS = 4  # at once, where other workers build too
 Entry = tuple[str, Tree, Implementation]
 Tell = Callable[[str], None]
 
@@ -30,7 +31,8 @@ def open_all(job: Job, tree: Tree, loading: Tell) -> dict[str, Contender | Fault
     ``loading`` is called without a name at each that is done.
     """
     chosen = entries(job, tree)
-    broken = _build(job.device, [entry for entry in chosen if entry[0] not in job.excluded], lambda: loading(""))
+    asked = [entry for entry in chosen if entry[0] not in job.excluded]
+    broken = _build(job.device, asked, lambda: loading(""), BUILDS_BESIDE_OTHERS if job.turns else None)
     opened: dict[str, Contender | Fault] = {}
     for label, own_tree, implementation in chosen:
         loading(label)
@@ -83,8 +85,8 @@ def _loaded(device: str, tree: Tree, implementation: Implementation, label: str)
     return Fault("incorrect", f"its import changes {', '.join(changed)}, which is not its alone")
 
 
-def _build(device: str, entries: Sequence[Entry], beat: Callable[[], None]) -> dict[str, str]:
-    """Compile every CUDA file; returns the compiler's complaint by label."""
+def _build(device: str, entries: Sequence[Entry], beat: Callable[[], None], workers: int | None) -> dict[str, str]:
+    """Compile every CUDA file, so many at once or one a core; returns the compiler's complaint by label."""
     sources = [(label, tree.home(one).root, one.cuda_source) for label, tree, one in entries if one.cuda_source]
     if device != "cuda" or not sources:
         return {}
@@ -93,5 +95,7 @@ def _build(device: str, entries: Sequence[Entry], beat: Callable[[], None]) -> d
     except UserError as error:
         return {label: str(error) for label, _, _ in sources}
     beat()
-    built = build_each([(root, source) for _, root, source in sources], toolchain, done=lambda source: beat())
+    built = build_each(
+        [(root, source) for _, root, source in sources], toolchain, workers=workers, done=lambda source: beat()
+    )
     return {label: str(built[source]) for label, _, source in sources if isinstance(built[source], BuildError)}

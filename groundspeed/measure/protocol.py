@@ -167,8 +167,15 @@ class Teller:
         self._channel = channel
         self.case = -1
         self.alone = self.phase = ""
+        self._last: Phase | None = None
 
     def begin(self, phase: str, limit: float, implementation: str = "") -> None:
         self.phase = phase
         named = implementation or ("" if phase == "inputs" else self.alone)
-        self._channel.send(Phase(phase, limit, self.case, named))
+        self._last = Phase(phase, limit, self.case, named)
+        self._channel.send(self._last)
+
+    def again(self) -> None:
+        """Give a sign of life: the phase that began last goes on."""
+        if self._last is not None:
+            self._channel.send(self._last)

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from groundspeed.measure import compilations, inputs
 from groundspeed.measure.bench import Bench, Fault, as_fault, fault_row
 from groundspeed.measure.contender import Contender, prepare, refusal
+from groundspeed.measure.referee import synchronize
 from groundspeed.measure.turns import Turns
 from groundspeed.operator import Case, Operator
 from groundspeed.records import Measurement
@@ -20,14 +23,20 @@ from groundspeed.records import Measurement
 def rehearse_case(
     turns: Turns, bench: Bench, operator: str, spec: Operator, case: Case, contenders: Sequence[Contender], digest: str
 ) -> Iterator[Measurement]:
-    """Yield a row for each contender: how long preparing took, or its fault. Raises DeviceLost when the device is."""
+    """Yield a row for each contender: how long preparing took, 0 where it refuses the case, or its fault.
+
+    Raises DeviceLost when the device is.
+    """
     with bench.phase("inputs"), turns.turn():  # to fill gigabytes would disturb whoever times a candidate
         compilations.reset()
         tensors = inputs.tensors(inputs.make_inputs(operator, spec, case, bench.device, bench.seed))
+        synchronize(bench.device)
     for contender in contenders:
         outcome = _rehearsed(bench, case, contender, tensors)
         if isinstance(outcome, Fault):
-            yield fault_row(contender.name, case, digest, outcome, contender.digest)
+            row = fault_row(contender.name, case, digest, outcome, contender.digest)
+            refused = outcome.failure is None
+            yield msgspec.structs.replace(row, prepare_ns=0.0) if refused else row
         else:
             prepare_ns, first_run_ns = outcome
             yield Measurement(

@@ -1,4 +1,4 @@
-"""What autotuners learnt in one process of a comparison, for its other side and for the processes after it.
+"""What autotuners learnt in one process, for the other side of its comparison and for the processes after it.
 
 A tuning is kept under the digest of the implementation's code: equal code on both sides has one tuning, changed code
 has one of its own. So each version is tuned once, and not once a process.
@@ -6,13 +6,15 @@ has one of its own. So each version is tuned once, and not once a process.
 
 from __future__ import annotations
 
-import os
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
+
+from groundspeed.whole_files import replace_whole
 
 Learnt = Mapping[str, Any]  # by kernel; what a back end's ``tuning`` gives, as JSON can hold it
 
@@ -32,13 +34,10 @@ class Tunings:
         return known
 
     def write(self, digest: str, learnt: Learnt) -> None:
-        """Keep all that is known now; a reader never sees half of it."""
-        if not any(learnt.values()):
-            return
-        self.folder.mkdir(parents=True, exist_ok=True)
-        fresh = self.folder / f"{digest}.{os.getpid()}"
-        fresh.write_bytes(msgspec.json.encode(learnt))
-        os.replace(fresh, self._path(digest))
+        """Keep all that is known now; a reader never sees half of it. What cannot be written is tuned again."""
+        if any(learnt.values()):
+            with contextlib.suppress(OSError):
+                replace_whole(self._path(digest), msgspec.json.encode(learnt))
 
     def _path(self, digest: str) -> Path:
         return self.folder / f"{digest}.json"

@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 # Where autotuners time a candidate. Triton's own and a part of Inductor's end in the first; the rest of Inductor's are
@@ -21,20 +22,26 @@ _TRITON = ("triton.testing", "do_bench")
 _INDUCTOR = "torch._inductor.runtime.benchmarking"
 _CLASSES = ("TritonBenchmarker", "InductorBenchmarker", "TorchProfilerBenchmarker")
 _METHODS = ("benchmark_gpu", "benchmark_gpu_with_cuda_graph")
+_LOOK = 0.005  # seconds between two looks at the lock: a candidate is timed for some twenty milliseconds
+_SIGN = 1.0  # seconds between two signs of life
 
 
 class Turns:
-    """A place in the queue of a lock file. One that has its turn may take it again inside."""
+    """A lock file's holder, now and then. One that has its turn may take it again inside.
 
-    def __init__(self, file: Path) -> None:
+    ``alive`` is called while it waits, about once a second: to wait is not to hang.
+    """
+
+    def __init__(self, file: Path, alive: Callable[[], None] = lambda: None) -> None:
         self._descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._alive = alive
         self._depth = 0
 
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Wait for the turn, and have it until the end."""
         if not self._depth:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+            self._wait()
         self._depth += 1
         try:
             yield
@@ -42,6 +49,21 @@ class Turns:
             self._depth -= 1
             if not self._depth:
                 fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def _wait(self) -> None:
+        told = monotonic()
+        while not self._taken():
+            sleep(_LOOK)
+            if monotonic() - told >= _SIGN:
+                self._alive()
+                told = monotonic()
+
+    def _taken(self) -> bool:
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
 
     def in_turn(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function, called only in one's turn."""

@@ -111,7 +111,7 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
     contenders = [one for one in opened.values() if isinstance(one, Contender)]
     steps: Steps = check_case if job.check_only else measure_case
     if job.turns:
-        turns = Turns(Path(job.turns))
+        turns = Turns(Path(job.turns), teller.again)
         autotuners_wait(turns, compiler)
         steps = partial(rehearse_case, turns)
     for number, one in enumerate(job.case_list()):

@@ -68,6 +68,7 @@ class Workers:
         self.check()
         with self._lock:
             while not self.why_not:
+                self.check()  # others may have waited for the lock while a nursery did its imports
                 self.warm_up()
                 assert self._nursery is not None
                 try:

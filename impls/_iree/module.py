@@ -41,6 +41,8 @@ def compiled(function, *tensors):
 
     def run():
         result = torch.empty(shape, dtype=dtype, device=tensors[0].device)
+        if result.data_ptr() % ALIGNED:
+            raise RuntimeError(f"torch's allocator gave memory off {ALIGNED} bytes: IREE would write into a copy of it")
         if tensors[0].is_cuda:
             torch.cuda.current_stream().synchronize()
         main(*(_array(device, tensor) for tensor in (*tensors, result)))
@@ -79,7 +81,10 @@ def _lowered(function, *tensors):
     module = jax.jit(into, keep_unused=True).lower(*shapes, made).compiler_ir("stablehlo")
     text = module.operation.get_asm(binary=False)
     last = re.compile(rf"(%arg{len(shapes)}: tensor<[^>]*>)")
-    return last.sub(r"\1 {iree.abi.output = 0 : index}", text, count=1)
+    marked, count = last.subn(r"\1 {iree.abi.output = 0 : index}", text, count=1)
+    if not count:
+        raise RuntimeError(f"no argument {len(shapes)} to return the result in: {text.splitlines()[1]}")
+    return marked
 
 
 def _array(device, tensor):

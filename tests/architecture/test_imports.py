@@ -106,7 +106,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "groundspeed.bisect": (*FOUNDATION, *TREE, "groundspeed.analysis", "groundspeed.report", "groundspeed.gate"),
     "groundspeed.asv_inventory": (*FOUNDATION, *TREE),
     "groundspeed.asv_sweep": (
-        *(*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.rehearsal"),
+        *(*FOUNDATION, *TREE, *HOST, *MEASURE, "groundspeed.rehearsal", "groundspeed.compiler_caches"),
         "groundspeed.asv_inventory",
     ),
     "groundspeed.asv_replay": (

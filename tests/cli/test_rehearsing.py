@@ -8,50 +8,52 @@ from types import SimpleNamespace
 import pytest
 
 from groundspeed import asv_sweep
-from groundspeed.commands import sweeping
+from groundspeed.commands import rehearsing
+from groundspeed.compiler_caches import tunings_of
 from groundspeed.measure.lane import CPU, Lane, Place
 from groundspeed.nvml import Gpu
-from groundspeed.rehearsal import Part, Rehearsed
+from groundspeed.rehearsal.parts import Part
+from groundspeed.rehearsal.performance import Rehearsed
 
-ALL = Rehearsed(12, 0)
 GPU = Place(Gpu("NVIDIA H200", 1, "GPU-1"), "GPU 0")
 PARTS = [Part(None, name, (None,) * 2, (None,) * 3, compiled=True, notes={}) for name in ("matmul", "softmax")]
 
 
-class Engine:
-    """In place of the module: says what it was asked."""
-
-    def __init__(self, parts, done=ALL):
-        self.parts, self.done = parts, done
-        self.asked = []
-        self.device_of = lambda place: place.gpu.name if place.gpu else "cpu"
-
-    def parts_of(self, runs, device):
-        self.asked.append((tuple(runs), device))
-        return self.parts
-
-    def is_worth_it(self, parts):
-        return len(parts) > 1
-
-    def seconds_of(self, parts, lanes):
-        return 60.0
-
-    def rehearse(self, parts, lanes, folder, tell):
-        assert folder.is_dir()
-        for number, part in enumerate(parts, 1):
-            tell(part, number / len(parts))
-        return self.done
+@pytest.fixture(autouse=True)
+def caches(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
 
 
-@pytest.mark.parametrize(("done", "said"), [(Rehearsed(12, 0), "12 compiled"), (Rehearsed(10, 2), "2 failed and")])
-def test_it_says_what_it_compiles_and_keeps_tunings_until_the_end(done, said, monkeypatch, capsys):
-    engine = Engine(PARTS, done)
-    monkeypatch.setattr(sweeping, "rehearsal", engine)
-    with ExitStack() as held:
-        folder = sweeping._rehearse({"matmul": None}, [Lane(GPU, None)], held)
-        assert folder.is_dir()
-    assert not folder.exists()
-    assert engine.asked == [(("matmul",), "NVIDIA H200")]
+@pytest.fixture
+def play(monkeypatch):
+    """A rehearsal that goes as it is told, for either caller; returns what it was asked."""
+
+    def set_up(done=Rehearsed(12), parts=PARTS, undisturbed=True):  # noqa: B008
+        asked = []
+
+        def rehearse(parts, lanes, tunings, tell):
+            asked.append((len(parts), tunings))
+            for number, part in enumerate(parts, 1):
+                tell(part, number / len(parts))
+            if isinstance(done, OSError):
+                raise done
+            return done
+
+        performance = SimpleNamespace(rehearse=rehearse, seconds_of=lambda parts, lanes: 60.0, Rehearsed=Rehearsed)
+        occasion = SimpleNamespace(worthwhile=lambda runs, place: parts, undisturbed=lambda lanes, say: undisturbed)
+        for module in (rehearsing, asv_sweep):
+            monkeypatch.setattr(module, "performance", performance)
+            monkeypatch.setattr(module, "occasion", occasion)
+        return asked
+
+    return set_up
+
+
+@pytest.mark.parametrize(("done", "said"), [(Rehearsed(12), "12 compiled"), (Rehearsed(10, 2), "2 failed and")])
+def test_it_says_what_it_compiles_and_where_tunings_are_kept(done, said, play, capsys):
+    asked = play(done)
+    assert rehearsing.rehearse({"matmul": None}, [Lane(GPU, None)], pytest.fail) == tunings_of("NVIDIA H200")
+    assert asked == [(2, tunings_of("NVIDIA H200"))]
     begun, half, whole, ended = capsys.readouterr().err.splitlines()
     assert begun == "rehearsal: 12 implementations and cases to compile and tune side by side, unmeasured"
     assert (half, whole) == ("rehearsal: 50 % compiled, matmul last", "rehearsal: 100 % compiled, softmax last")
@@ -59,22 +61,50 @@ def test_it_says_what_it_compiles_and_keeps_tunings_until_the_end(done, said, mo
     assert said in ended
 
 
-@pytest.mark.parametrize(("place", "parts"), [(GPU, PARTS[:1]), (CPU, PARTS)])
-def test_one_part_and_a_cpu_have_no_rehearsal(place, parts, monkeypatch, capsys):
-    monkeypatch.setattr(sweeping, "rehearsal", Engine(parts))
-    with ExitStack() as held:
-        assert sweeping._rehearse({"matmul": None}, [Lane(place, None)], held) is None
+def test_why_a_part_could_not_be_is_said(play, capsys):
+    play(Rehearsed(6, 6, ("matmul: OSError: No space left on device",)))
+    rehearsing.rehearse({"matmul": None}, [Lane(GPU, None)], pytest.fail)
+    assert "rehearsal: matmul: OSError: No space left on device" in capsys.readouterr().err
+
+
+def test_without_a_folder_for_tunings_measuring_goes_on(play):
+    play(OSError(28, "No space left on device", "/full"))
+    said = []
+    assert rehearsing.rehearse({"matmul": None}, [Lane(GPU, None)], said.append)
+    assert said == ["rehearsal: none, since /full cannot be written: No space left on device"]
+
+
+@pytest.mark.parametrize(("parts", "undisturbed"), [([], True), (PARTS, False)])
+def test_without_one_choices_are_still_kept(parts, undisturbed, play, capsys):
+    asked = play(parts=parts, undisturbed=undisturbed)
+    assert rehearsing.rehearse({"matmul": None}, [Lane(GPU, None)], pytest.fail) == tunings_of("NVIDIA H200")
+    assert asked == []
     assert capsys.readouterr().err == ""
 
 
-def test_asv_measures_in_the_lane_that_rehearsed_with_what_it_tuned(monkeypatch, capsys):
+def test_a_cpu_keeps_none(play):
+    assert rehearsing.rehearse({"matmul": None}, [Lane(CPU, None)], pytest.fail) is None
+    with ExitStack() as held:
+        assert asv_sweep._rehearsed(SimpleNamespace(device="cpu"), "matmul", held) == (None, None)
+
+
+@pytest.mark.parametrize("done", [Rehearsed(12), Rehearsed(0, 12, ("no room",)), OSError(28, "No space", "/full")])
+def test_asv_measures_in_the_lane_that_rehearsed_with_what_it_tuned(done, play, monkeypatch, capsys):
     lane = Lane(GPU, None)
-    monkeypatch.setattr(asv_sweep, "rehearsal", Engine(PARTS))
+    asked = play(done)
     monkeypatch.setattr(asv_sweep, "default_place", lambda device: GPU)
     monkeypatch.setattr(asv_sweep, "open_lane", lambda *of, **how: nullcontext(lane))
     with ExitStack() as held:
-        found, folder = asv_sweep._rehearsed(SimpleNamespace(device="cuda"), "matmul", held)
-        assert found is lane
-        assert folder.is_dir()
-    assert not folder.exists()
-    assert "matmul: 100% compiled and tuned" in capsys.readouterr().out
+        assert asv_sweep._rehearsed(SimpleNamespace(device="cuda"), "matmul", held) == (lane, tunings_of("NVIDIA H200"))
+    assert asked == [(2, tunings_of("NVIDIA H200"))]
+    said = capsys.readouterr().out
+    assert "matmul: 100% compiled and tuned" in said
+    assert ("No space" in said or "no room" in said) is (done != Rehearsed(12))
+
+
+def test_asv_opens_no_lane_for_what_needs_no_rehearsal(play, monkeypatch):
+    play(parts=[])
+    monkeypatch.setattr(asv_sweep, "default_place", lambda device: GPU)
+    with ExitStack() as held:
+        found = asv_sweep._rehearsed(SimpleNamespace(device="cuda"), "matmul", held)
+    assert found == (None, tunings_of("NVIDIA H200"))

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -57,6 +58,22 @@ def test_a_turn_may_be_taken_again_inside_and_ends_with_the_outer_one(tmp_path):
             assert not is_free()
         assert not is_free()
     assert is_free()
+
+
+def test_who_waits_gives_a_sign_of_life(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_SIGN", 0.02)
+    signs = []
+
+    def alive():
+        signs.append(time.monotonic())
+        if len(signs) == 3:
+            module.fcntl.flock(holder._descriptor, module.fcntl.LOCK_UN)
+
+    holder = Turns(tmp_path / "lock")
+    module.fcntl.flock(holder._descriptor, module.fcntl.LOCK_EX)
+    with Turns(tmp_path / "lock", alive).turn():
+        assert len(signs) == 3
+    assert all(later - earlier >= 0.02 for earlier, later in pairwise(signs))
 
 
 def test_the_turn_ends_when_a_candidate_cannot_run(tmp_path):
