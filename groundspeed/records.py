@@ -196,7 +196,7 @@ class Measurement(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def first_call_ns(self) -> float | None:
-        """Prepare and first run together, in the sweep's own warm process: what the caches leave of compile, tune, load."""
+        """Prepare and first run in the sweep's own warm process: load, and what no cache has of compile and tune."""
         if self.prepare_ns is None or self.first_run_ns is None:
             return None
         return self.prepare_ns + self.first_run_ns
