@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from groundspeed.errors import UserError
 from groundspeed.locations.mirror import mirrored
 from groundspeed.locations.place import Location
-from groundspeed.project import find_project
+from groundspeed.project import find_project, near
 
 if TYPE_CHECKING:
     from dashboard.store import Snapshot
@@ -68,5 +68,5 @@ def known(what: str, asked: str | None, names: Sequence[str]) -> str:
     if asked is None:
         return names[0]
     if asked not in names:
-        raise UserError(f"unknown {what} {asked!r}: expected one of {', '.join(names)}")
+        raise UserError(f"unknown {what} {asked!r}{near(asked, names)}")
     return asked

@@ -94,7 +94,7 @@ def _from_nvidia_smi() -> tuple[Gpu, ...]:
     query = ["nvidia-smi", "--query-gpu=name,memory.total,uuid", "--format=csv,noheader,nounits"]
     try:
         done = subprocess.run(query, capture_output=True, text=True, timeout=30, check=False)
-    except FileNotFoundError:
+    except (FileNotFoundError, PermissionError):  # a PATH may name folders that may not be searched
         return ()
     if done.returncode != 0:
         return ()

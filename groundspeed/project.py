@@ -59,6 +59,8 @@ def parse_target(text: str, tree: Tree) -> Target:
     """Raises UserError, with the nearest names, for what is not in the tree."""
     operator, _, implementation = text.partition("/")
     known = tree.operators()
+    if operator not in known and "," in text:
+        raise UserError(f"{text!r} is several: one --only each: {' '.join(f'--only {one}' for one in text.split(','))}")
     if operator not in known:
         raise UserError(f"unknown operator {operator!r}{near(operator, known)}; type: groundspeed list")
     names = [one.name for one in tree.implementations(operator)]

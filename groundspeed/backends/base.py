@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
@@ -61,6 +63,39 @@ class Backend(Protocol):
 
     def open_implementation(self, tree: Tree, implementation: Implementation) -> Opened:
         """Load it. Raises whatever its file raises, BuildError when it does not compile, and Unusable."""
+
+
+def prepare_of(module: ModuleType) -> Callable[[Mapping[str, Any]], Run]:
+    """A file's ``prepare``, held to its contract. Raises TypeError, with what was expected, where it breaks it."""
+    function = getattr(module, "prepare", None)
+    if not callable(function):
+        raise TypeError(f"{_file_of(module)} has no function prepare; it gets the operator's inputs and returns run")
+
+    def prepare(tensors: Mapping[str, Any]) -> Run:
+        try:
+            inspect.signature(function).bind(**tensors)
+        except TypeError as error:
+            taken = inspect.signature(function)
+            raise TypeError(
+                f"{_file_of(module)}: prepare{taken} does not take ({', '.join(tensors)}): {error}"
+            ) from None
+        return checked_run(function(**tensors), module)
+
+    return prepare
+
+
+def checked_run(run: Any, module: ModuleType) -> Run:
+    """What prepare returned. Raises TypeError where that cannot be called."""
+    if not callable(run):
+        kind = type(run).__name__
+        raise TypeError(f"{_file_of(module)}: prepare returned {kind}; expected run, a function without arguments")
+    found: Run = run
+    return found
+
+
+def _file_of(module: ModuleType) -> str:
+    """``relu/torch_eager.py``."""
+    return "/".join(Path(module.__file__ or module.__name__).parts[-2:])
 
 
 def unsupported_of(module: ModuleType | None) -> Callable[[Case], str | None]:

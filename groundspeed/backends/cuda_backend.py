@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from groundspeed.backends.base import Opened, torch_outputs, unsupported_of
+from groundspeed.backends.base import Opened, checked_run, torch_outputs, unsupported_of
 from groundspeed.build import BuildError, build, find_toolchain
 from groundspeed.errors import UserError
 from groundspeed.tree import Implementation, Tree
@@ -32,7 +32,7 @@ def open_implementation(tree: Tree, implementation: Implementation) -> Opened:
 
     def prepare(tensors):  # type: ignore[no-untyped-def]
         if companion is not None and hasattr(companion, "prepare"):
-            return companion.prepare(ops, **tensors)
+            return checked_run(companion.prepare(ops, **tensors), companion)
         run, arguments = ops.run.default, tuple(tensors.values())
         return lambda: run(*arguments)
 

@@ -7,7 +7,7 @@ import importlib.util
 from collections.abc import Iterator
 from typing import Any
 
-from groundspeed.backends.base import Opened, unsupported_of
+from groundspeed.backends.base import Opened, prepare_of, unsupported_of
 from groundspeed.tree import Implementation, Tree
 
 
@@ -26,8 +26,10 @@ def open_implementation(tree: Tree, implementation: Implementation) -> Opened:
     cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream).use()
     module = tree.load(f"{implementation.operator}.{implementation.name}")
 
+    with_arrays = prepare_of(module)
+
     def prepare(tensors):  # type: ignore[no-untyped-def]
-        return module.prepare(**{name: _to_cupy(tensor) for name, tensor in tensors.items()})
+        return with_arrays({name: _to_cupy(tensor) for name, tensor in tensors.items()})
 
     supported = unsupported_of(module)
 

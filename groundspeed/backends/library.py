@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from groundspeed.backends import patches
-from groundspeed.backends.base import Opened, Unusable, torch_outputs, unsupported_of
+from groundspeed.backends.base import Opened, Unusable, prepare_of, torch_outputs, unsupported_of
 from groundspeed.errors import UserError, kind_and_line
 from groundspeed.installed import version_of
 from groundspeed.tree import Implementation, Tree
@@ -69,7 +69,7 @@ class Library:
                 f"implementation: {', '.join(changed[:3])}; declare {self.title} alone in backends/libraries.py"
             )
         return Opened(
-            prepare=lambda tensors: module.prepare(**tensors),
+            prepare=prepare_of(module),
             unsupported=unsupported_of(module),
             to_torch=torch_outputs,
             own_memory=self.own_memory,

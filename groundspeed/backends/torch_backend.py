@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groundspeed.backends.base import Opened, torch_outputs, unsupported_of
+from groundspeed.backends.base import Opened, prepare_of, torch_outputs, unsupported_of
 from groundspeed.tree import Implementation, Tree
 
 
@@ -14,7 +14,7 @@ def absent(device: str) -> str | None:
 def open_implementation(tree: Tree, implementation: Implementation) -> Opened:
     module = tree.load(f"{implementation.operator}.{implementation.name}")
     return Opened(
-        prepare=lambda tensors: module.prepare(**tensors),
+        prepare=prepare_of(module),
         unsupported=unsupported_of(module),
         to_torch=torch_outputs,
     )

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-from groundspeed.backends.base import Opened, torch_outputs, unsupported_of
+from groundspeed.backends.base import Opened, prepare_of, torch_outputs, unsupported_of
 from groundspeed.records import KernelResources
 from groundspeed.tree import Implementation, Tree
 
@@ -29,7 +29,7 @@ def open_implementation(tree: Tree, implementation: Implementation) -> Opened:
     if interpreting():
         _one_configuration(tree)
     return Opened(
-        prepare=lambda tensors: module.prepare(**tensors),
+        prepare=prepare_of(module),
         unsupported=unsupported_of(module),
         to_torch=torch_outputs,
         own_kernels=lambda: frozenset(_kernel_names(tree)),

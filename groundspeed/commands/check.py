@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from groundspeed.errors import UserError
-from groundspeed.project import find_project, parse_targets
+from groundspeed.project import find_project, near, parse_targets
 from groundspeed.report.units import counted
 from groundspeed.scaffold.marks import Unfinished, unfinished
 from groundspeed.selection import Selection
@@ -100,13 +100,16 @@ def _stored(results: Path, arguments: argparse.Namespace) -> int:
     from groundspeed.report.kept_checks import kept_checks, markdown
 
     if arguments.targets or arguments.dtype or arguments.keep:
-        raise UserError("--stored goes with --machine alone: it prints all that was kept")
+        raise UserError(
+            "--stored goes with --machine alone: it prints all that was kept; type: groundspeed check --stored"
+        )
     machine = arguments.machine or _this_machine()
     kept, problems = kept_checks(results, machine)
     for problem in problems:
         print(f"groundspeed: {problem}", file=sys.stderr)
     if not kept:
-        raise UserError(f"no checks of {machine} were kept; type there: groundspeed check --keep")
+        there = sorted(folder.parent.name for folder in results.glob("*/checks"))
+        raise UserError(f"no checks of {machine} were kept{near(machine, there)}; type there: groundspeed check --keep")
     print("\n".join(markdown(kept)))
     return 0
 

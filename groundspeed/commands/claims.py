@@ -19,6 +19,7 @@ from groundspeed.errors import UserError
 from groundspeed.locations.mirror import mirrored
 from groundspeed.locations.place import READ_HELP, place
 from groundspeed.project import find_project
+from groundspeed.report.units import significant
 
 if TYPE_CHECKING:
     from groundspeed.analysis.claims import Answer, Claim, Verdict
@@ -108,7 +109,7 @@ def _figure(answer: Answer) -> str:
     assert answer.ours is not None and answer.relative is not None
     shown = answer.quantity.show(answer.ours)
     if not answer.claim.is_ratio and answer.quantity.better != "neither":
-        shown += f", {answer.relative:.3g} times the published figure"
+        shown += f", {significant(answer.relative)} times the published figure"
     if len(answer.cases) > 1:
         shown += f", over {len(answer.cases)} {'operators' if '*' in answer.claim.operator else 'cases'}"
     return f"{shown}, on another GPU, {answer.gpu}" if answer.other_gpu else f"{shown}, on {answer.gpu}"

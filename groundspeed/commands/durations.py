@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from groundspeed.backends.libraries import LIBRARIES
 from groundspeed.report.stored import latest_records
 from groundspeed.session import Run
 from groundspeed.tree import SpecError
@@ -40,6 +41,14 @@ def extent(opened: Run, operator: str) -> tuple[int, int]:
 
 
 def able_to_time(opened: Run, operator: str) -> list[str]:
-    """The selected implementations that this device can time: all on a GPU, PyTorch's own on a CPU."""
+    """The selected implementations that this device can time.
+
+    On a GPU all but those of libraries that are not installed, on a CPU PyTorch's own and those of some libraries.
+    """
     chosen = [one for one in opened.tree.implementations(operator) if opened.selection.includes(one)]
-    return [one.name for one in chosen if opened.device == "cuda" or one.backend == "torch"]
+    return [one.name for one in chosen if _can_time(one.backend, opened.device)]
+
+
+def _can_time(backend: str, device: str) -> bool:
+    library = LIBRARIES.get(backend)
+    return library.absent(device) is None if library else device == "cuda" or backend == "torch"

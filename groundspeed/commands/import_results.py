@@ -21,6 +21,7 @@ from groundspeed.git import NO_COMMIT, Commit, commit
 from groundspeed.importing.filing import Filed, import_file
 from groundspeed.locations.place import folder
 from groundspeed.project import find_project
+from groundspeed.writable import check_writable
 
 BAD = 2
 
@@ -36,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     results = arguments.results or find_project(arguments.project).results
+    check_writable(results)
     measured = _commit(arguments.project, arguments.commit) if arguments.commit else NO_COMMIT
     status = 0
     for path in arguments.files:
@@ -43,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
             for filed in import_file(path, results, arguments.machine, measured):
                 print(_line(path, filed), flush=True)
         except (NotResults, OSError) as error:
-            said = error if isinstance(error, NotResults) else f"{path}: {error.strerror}"
+            said = error if isinstance(error, NotResults) else f"{path} cannot be read: {error.strerror}; name a file"
             print(f"groundspeed: {said}", file=sys.stderr)
             status = BAD
     return status

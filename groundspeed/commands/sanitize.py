@@ -109,7 +109,7 @@ def _capability(gpu: str) -> str:
     query = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader", "-i", gpu]
     try:
         said = subprocess.run(query, capture_output=True, text=True, timeout=60, check=False)
-    except FileNotFoundError:
+    except (FileNotFoundError, PermissionError):
         return ""
     text = said.stdout.strip().splitlines()
     return text[0].strip() if said.returncode == 0 and text else ""

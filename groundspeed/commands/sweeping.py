@@ -21,7 +21,7 @@ from groundspeed.measure.lane import Lane, Place, open_lane, spread, widest_plac
 from groundspeed.measure.supervisor import Progress
 from groundspeed.report.progress import Display, Estimate
 from groundspeed.report.style import Style
-from groundspeed.report.units import clock
+from groundspeed.report.units import clock, counted
 from groundspeed.session import Run, compiles
 from groundspeed.tree import SpecError
 
@@ -206,4 +206,4 @@ def _share(event: Progress, names: Sequence[str]) -> float:
 
 def _summary(opened: Run, operator: str) -> str:
     implementations, cases = durations.extent(opened, operator)
-    return f"{implementations} implementations, {cases} cases on {opened.machine}"
+    return f"{counted(implementations, 'implementation')}, {counted(cases, 'case')} on {opened.machine}"

@@ -103,7 +103,8 @@ def _narrow(records: list[Record], operators: list[str], run_id: str) -> list[Re
     known = {record.header.operator: record for record in records}
     for operator in operators:
         if operator not in known:
-            raise UserError(f"run {run_id} holds no {operator!r}{near(operator, known)}")
+            older = "for another run type: groundspeed table --runs, then --run ID"
+            raise UserError(f"run {run_id} holds no {operator!r}{near(operator, known)}; {older}")
     return [known[operator] for operator in operators] if operators else records
 
 

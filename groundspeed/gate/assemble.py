@@ -94,7 +94,9 @@ def result_of(body: Assembled, plan: Plan, untouched_passes: bool, selection: Se
     if not plan.pairs and not plan.vanished:
         identical = f" ({counted(plan.identical, 'case')} identical in code)" if plan.identical else ""
         text = f"the change touches nothing that is measured{identical}"
-        return ("pass", text) if untouched_passes else ("could not measure", f"nothing compared: {text}")
+        if untouched_passes:
+            return "pass", text
+        return "could not measure", f"nothing compared: {text}; --all compares all, --allow-untouched passes it"
     neutral = [f for f in body.findings if f.verdict in (Verdict.NEW, Verdict.FIXED) or f.accepted]
     if not body.compared and not neutral:
         return "could not measure", "nothing compared: no case ran on both sides"

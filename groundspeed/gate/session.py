@@ -24,6 +24,7 @@ from groundspeed.gate.report import Report
 from groundspeed.gate.series import log_ratios, presence
 from groundspeed.gate.statuses import case_status
 from groundspeed.gate.versions import Revisions, Versions, read_at, unpacked
+from groundspeed.machine import chosen_device
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,8 @@ def _command(request: Request) -> list[str]:
     words = ["groundspeed", "gate", *(["--aa"] if revisions.aa else ["--base", revisions.base])]
     if revisions.head != WORKTREE:
         words += ["--head", revisions.head]
+    if request.device == "cpu" and chosen_device() != "cpu":  # there the command would judge the GPU
+        words += ["--device", "cpu"]
     if request.scope.selection.tier != "full":
         words += ["--tier", request.scope.selection.tier]
     return [*words, *(["--all"] if request.scope.everything else [])]

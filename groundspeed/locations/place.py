@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 FORMS = "a folder, git:BRANCH, git:REPOSITORY#BRANCH or a URL such as s3://BUCKET/PREFIX"
 READ_HELP = "where results are: a folder, git:BRANCH, s3://BUCKET/PREFIX (default: results/)"
 _URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*(?:::[a-zA-Z0-9+.:-]*)?://")
+_SLIP = re.compile(r"(s3|gs|gcs|az|abfs|https?|file):/*([^/].*)?$")  # a folder of such a name is written ./s3:
 _GIT = "git:"
 _USER = re.compile(r"://[^/@\s]+@")
 _SECRET = re.compile(r"(?i)\b((?:sig|signature|token|secret|password|credential|[a-z_]*key)=)[^&\s]+")
@@ -48,6 +49,8 @@ def place(text: str) -> Path | Location:
             raise argparse.ArgumentTypeError(f"{redacted(text)} names no branch; expected {FORMS}")
         return Branch(branch, repository)
     if not _URL.match(text):
+        if slip := _SLIP.match(text):
+            raise argparse.ArgumentTypeError(f"{text} is no URL; did you mean {slip[1]}://{slip[2]}?")
         return Path(text)
     if text.startswith("file://"):
         return Path(unquote(urlsplit(text).path))

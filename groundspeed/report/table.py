@@ -43,7 +43,7 @@ def operator_table(record: Record, style: Style, quantity: str = "device_cold") 
     layout = _Layout.of(timed, style, record.header.bound)
     lines = [_heading(record, style, quantity)]
     if not timed:
-        return [*lines, "  nothing was timed: the reasons are beneath", ""]
+        return [*lines, f"  {_why_empty(record, quantity)}", ""]
     lines.append(style.dim(layout.titles()))
     cases = _by_case(timed)
     for block in cases:
@@ -53,6 +53,13 @@ def operator_table(record: Record, style: Style, quantity: str = "device_cold") 
     if len(cases) > 1:
         lines += _overall(timed, layout)
     return [*lines, ""]
+
+
+def _why_empty(record: Record, quantity: str) -> str:
+    there = {name for entry in record.measurements for name, samples in entry.samples.items() if samples}
+    if there and quantity not in there:
+        return f"nothing of {quantity}, but of {', '.join(sorted(there))}: type --quantity {min(there)}"
+    return "nothing was timed: the reasons are beneath"
 
 
 def _heading(record: Record, style: Style, quantity: str) -> str:

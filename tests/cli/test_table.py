@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 import pytest
 
 from groundspeed.report.remarks import count, measured, remarks
@@ -174,3 +175,9 @@ class _Stream:
 def test_colour_is_for_terminals(terminal, environment, coloured):
     assert Style.of(_Stream(terminal), environment).colour is coloured
     assert not PLAIN.colour
+
+
+def test_a_run_that_timed_something_else_says_what_to_ask_for():
+    called = msgspec.structs.replace(ok("torch_eager", 254), samples={"call": [1.0, 2.0]})
+    (line,) = (line for line in lines_of(called) if "nothing" in line)
+    assert line == "  nothing of device_cold, but of call: type --quantity call"

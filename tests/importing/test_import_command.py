@@ -92,7 +92,7 @@ def test_bad_files_are_a_line_each_and_the_others_are_imported(place, tests_file
     status, out, err = place.command(no_json, tmp_path / "gone.json", none, foreign, tests_file)
     lines = err.splitlines()
     assert status == 2 and len(lines) == 4 and all(line.startswith("groundspeed: ") for line in lines)
-    assert "no.json: is no JSON" in lines[0] and "gone.json: No such file" in lines[1]
+    assert "no.json: is no JSON" in lines[0] and "gone.json cannot be read: No such file" in lines[1]
     assert "none.json: holds no benchmarks" in lines[2] and "asv.json: is asv's, which needs no import" in lines[3]
     assert "2 results" in out and len(place.contents()) == 2
 

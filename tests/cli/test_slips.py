@@ -1,0 +1,94 @@
+"""What a hand slips into, answered with what was meant; and what a file leaves out of the contract."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from groundspeed import nvml
+from groundspeed.backends.base import prepare_of
+from groundspeed.commands import durations
+from groundspeed.errors import UserError
+from groundspeed.locations.place import Bucket, place
+from groundspeed.project import find_project, parse_targets
+from groundspeed.selection import Selection
+from tests.paths import ROOT
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("s3:/bucket/x", "s3://bucket/x"),
+        ("s3:bucket", "s3://bucket"),
+        ("gs:/b", "gs://b"),
+        ("file:/tmp/x", "file://tmp/x"),
+    ],
+)
+def test_a_url_that_lacks_a_slash_is_no_folder(typed, meant):
+    with pytest.raises(argparse.ArgumentTypeError, match=f"{typed} is no URL; did you mean {meant}"):
+        place(typed)
+
+
+@pytest.mark.parametrize("folder", ["results", "./s3:", "/tmp/s3:/x", "s3", "s3/x", "C:x"])
+def test_a_folder_stays_a_folder(folder):
+    assert place(folder) == Path(folder)
+    assert place("s3://bucket/x") == Bucket("s3://bucket/x")
+
+
+def test_a_list_with_commas_is_told_from_a_wrong_name():
+    tree = find_project(ROOT).tree()
+    with pytest.raises(UserError, match="one --only each: --only relu --only row_sum"):
+        parse_targets(["relu,row_sum"], tree)
+
+
+def test_libraries_that_run_on_a_cpu_count_there_when_they_are_installed(monkeypatch):
+    run = SimpleNamespace(tree=find_project(ROOT).tree(), selection=Selection(("relu",)), device="cpu")
+    absent = {"jax"}
+    library = lambda name: SimpleNamespace(absent=lambda device: "absent" if name in absent else None)  # noqa: E731
+    names = ("jax", "tvm", "numba", "warp", "cutile", "cutlass", "flaggems")
+    monkeypatch.setattr(durations, "LIBRARIES", {name: library(name) for name in names})
+    without = durations.able_to_time(run, "relu")
+    absent.clear()
+    assert set(durations.able_to_time(run, "relu")) - set(without) == {"jax_jit"}
+    assert "torch_eager" in without
+    assert not [name for name in without if name.startswith(("cuda_", "triton_", "cupy_"))]
+
+
+def test_a_path_with_a_folder_that_may_not_be_searched_has_no_nvidia_smi(monkeypatch):
+    def refused(*of, **how):
+        raise PermissionError(13, "Permission denied", "nvidia-smi")
+
+    monkeypatch.setattr(subprocess, "run", refused)
+    assert nvml._from_nvidia_smi() == ()
+
+
+def module(**members):
+    return SimpleNamespace(__file__="/x/impls/relu/torch_mine.py", __name__="mine", **members)
+
+
+def test_a_file_without_prepare_is_told_what_it_is_for():
+    with pytest.raises(TypeError, match=r"relu/torch_mine\.py has no function prepare; it gets the operator's inputs"):
+        prepare_of(module())
+
+
+def test_prepare_with_other_names_is_told_the_operators():
+    with pytest.raises(TypeError, match=r"relu/torch_mine\.py: prepare\(a\) does not take \(x\): "):
+        prepare_of(module(prepare=lambda a: lambda: a))({"x": 1})
+
+
+def test_prepare_that_returns_nothing_is_told_what_to_return():
+    with pytest.raises(TypeError, match=r"relu/torch_mine\.py: prepare returned NoneType; expected run, a function"):
+        prepare_of(module(prepare=lambda x: None))({"x": 1})
+
+
+def test_what_prepare_raises_is_its_own():
+    def prepare(x):
+        raise TypeError("of the implementation's own")
+
+    with pytest.raises(TypeError, match=r"^of the implementation's own$"):
+        prepare_of(module(prepare=prepare))({"x": 1})
+    assert prepare_of(module(prepare=lambda x: lambda: x + 1))({"x": 1})() == 2
