@@ -46,6 +46,7 @@ READERS = (
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader[2])
 def test_who_reads_past_an_input_finds_nan_there(reader, monkeypatch):
     tree, operator, name, one, spoiled = reader
-    assert verdict(tree, operator, name, one).startswith(f"finite: {spoiled} elements")
+    many = "element is" if spoiled == 1 else "elements are"
+    assert verdict(tree, operator, name, one).startswith(f"finite: {spoiled} {many} NaN or infinite")
     monkeypatch.setattr(fences, "_BYTE", 0)
     assert verdict(tree, operator, name, one) == ""

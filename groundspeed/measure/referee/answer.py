@@ -16,7 +16,7 @@ def special_values(trial: Trial) -> Complaint | None:
     wrong = trial.errors.not_equal
     if not wrong:
         return None
-    return Complaint("special values", f"{wrong} elements differ where the reference is NaN or infinite")
+    return Complaint("special values", f"{_elements(wrong)} other than the reference, which is NaN or infinite there")
 
 
 def tolerance(trial: Trial) -> Complaint | None:
@@ -42,14 +42,14 @@ def later_calls(trial: Trial) -> Complaint | None:
 def wrong(errors: Errors, allowed: Tolerance) -> Complaint | None:
     """The first of all that can be wrong with the values of an output."""
     if errors.not_equal:
-        return Complaint("special values", f"{errors.not_equal} elements differ")
+        return Complaint("special values", f"{_elements(errors.not_equal)} other than the reference's")
     return not_finite(errors) or beyond_tolerance(errors, allowed) or beyond_norm(errors, allowed)
 
 
 def not_finite(errors: Errors) -> Complaint | None:
     if not errors.not_finite:
         return None
-    return Complaint("finite", f"{errors.not_finite} elements are NaN or infinite where the reference is finite")
+    return Complaint("finite", f"{_elements(errors.not_finite)} NaN or infinite where the reference is finite")
 
 
 def beyond_tolerance(errors: Errors, allowed: Tolerance) -> Complaint | None:
@@ -68,3 +68,7 @@ def beyond_norm(errors: Errors, allowed: Tolerance) -> Complaint | None:
     if found.norm <= allowed.norm_bound:
         return None
     return Complaint("norm", f"||out - ref|| / ||ref|| = {found.norm:.3g}, allowed {allowed.norm_bound:.3g}")
+
+
+def _elements(count: int) -> str:
+    return f"{count} element is" if count == 1 else f"{count} elements are"
