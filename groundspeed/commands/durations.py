@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from groundspeed.backends.libraries import LIBRARIES
 from groundspeed.report.stored import latest_records
@@ -25,30 +25,43 @@ def expected(opened: Run, narrowed: Mapping[str, Run], apart_from: str = "") -> 
     start, each = (15.0, 1.0) if opened.device == "cuda" else (1.0, 2.5)
     found = {}
     for operator, one in narrowed.items():
-        implementations, cases = extent(one, operator)
-        count = implementations * cases
+        # Whatever this host lacks of libraries: runners that share a run out must all cut it alike.
+        count = len(_timed(one, operator, _is_for)) * _cases(one, operator)
         found[operator] = count * known[operator] if known.get(operator) else start + count * each
     return found
 
 
 def extent(opened: Run, operator: str) -> tuple[int, int]:
     """How many implementations can be timed here, and how many cases there are; no case of a broken spec."""
-    able = len(able_to_time(opened, operator))
+    return len(able_to_time(opened, operator)), _cases(opened, operator)
+
+
+def _cases(opened: Run, operator: str) -> int:
     try:
-        return able, len(opened.selection.cases(opened.tree.spec(operator)))
+        return len(opened.selection.cases(opened.tree.spec(operator)))
     except SpecError:
-        return able, 0
+        return 0
 
 
 def able_to_time(opened: Run, operator: str) -> list[str]:
-    """The selected implementations that this device can time.
+    """The selected implementations that can be timed here: not those of libraries that are not installed.
 
-    On a GPU all but those of libraries that are not installed, on a CPU PyTorch's own and those of some libraries.
+    On a GPU all others, on a CPU PyTorch's own and those of some libraries.
     """
+    return _timed(opened, operator, _is_able)
+
+
+def _timed(opened: Run, operator: str, able: Callable[[str, str], bool]) -> list[str]:
     chosen = [one for one in opened.tree.implementations(operator) if opened.selection.includes(one)]
-    return [one.name for one in chosen if _can_time(one.backend, opened.device)]
+    return [one.name for one in chosen if able(one.backend, opened.device)]
 
 
-def _can_time(backend: str, device: str) -> bool:
+def _is_for(backend: str, device: str) -> bool:
+    """Whether a back end is timed on such a device at all."""
     library = LIBRARIES.get(backend)
-    return library.absent(device) is None if library else device == "cuda" or backend == "torch"
+    return device in library.devices if library else device == "cuda" or backend == "torch"
+
+
+def _is_able(backend: str, device: str) -> bool:
+    library = LIBRARIES.get(backend)
+    return _is_for(backend, device) and (library is None or library.absent(device) is None)
