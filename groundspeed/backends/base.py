@@ -66,12 +66,14 @@ class Backend(Protocol):
 
 
 def prepare_of(module: ModuleType) -> Callable[[Mapping[str, Any]], Run]:
-    """A file's ``prepare``, held to its contract. Raises TypeError, with what was expected, where it breaks it."""
-    function = getattr(module, "prepare", None)
-    if not callable(function):
-        raise TypeError(f"{_file_of(module)} has no function prepare; it gets the operator's inputs and returns run")
+    """A file's ``prepare``, held to its contract: it raises TypeError, with what was expected, where that is broken."""
 
     def prepare(tensors: Mapping[str, Any]) -> Run:
+        function = getattr(module, "prepare", None)  # not before: a file that declines all cases may have none
+        if not callable(function):
+            raise TypeError(
+                f"{_file_of(module)} has no function prepare; it gets the operator's inputs and returns run"
+            )
         try:
             inspect.signature(function).bind(**tensors)
         except TypeError as error:

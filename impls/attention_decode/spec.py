@@ -115,11 +115,10 @@ SPEC = Operator(
         {"B": 1, "H": 1, "G": 1, "S": 1, "D": 64, "fill": "full"},
         {"B": 3, "H": 2, "G": 2, "S": 37, "D": 64, "fill": "ragged"},
         {"B": 2, "H": 3, "G": 3, "S": 270, "D": 128, "fill": "ragged"},
-        {"B": 1, "H": 9, "G": 9, "S": 300, "D": 64, "fill": "full"},
+        {"B": 1, "H": 9, "G": 9, "S": 8500, "D": 64, "fill": "full"},
         {"B": 2, "H": 2, "G": 1, "S": 130, "D": 64, "fill": "one"},
         {"B": 2, "H": 2, "G": 2, "S": 90, "D": 33, "fill": "ragged"},
         {"B": 2, "H": 4, "G": 2, "S": 65, "D": 128, "fill": "ragged", "layout": "transposed"},
-        {"B": 1, "H": 2, "G": 2, "S": 8500, "D": 64, "fill": "full"},
     ),
     bench_shapes=(
         {"B": 2, "H": 8, "G": 2, "S": 512, "D": 64, "fill": "ragged"},

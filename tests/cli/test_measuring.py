@@ -71,7 +71,7 @@ def test_the_table_shows_what_the_record_holds(whole_run, project):
 
 def test_in_a_log_progress_is_plain_lines(whole_run):
     assert "\r" not in whole_run.stderr and "\x1b" not in whole_run.stderr
-    assert re.search(r"double: 4 implementations, 1 cases on cpu-\S+", whole_run.stderr)
+    assert re.search(r"double: 4 implementations, 1 case on cpu-\S+", whole_run.stderr)
     assert re.search(r"double: measured in \d+ s", whole_run.stderr)
 
 

@@ -79,7 +79,7 @@ def module(**members):
 
 def test_a_file_without_prepare_is_told_what_it_is_for():
     with pytest.raises(TypeError, match=r"relu/torch_mine\.py has no function prepare; it gets the operator's inputs"):
-        prepare_of(module())
+        prepare_of(module())({"x": 1})
 
 
 def test_prepare_with_other_names_is_told_the_operators():
