@@ -23,7 +23,7 @@ from groundspeed.measure.first_call_subset import read_subset
 from groundspeed.measure.lane import UNATTENDED, Lane, default_place, open_lane
 from groundspeed.measure.supervisor import Progress
 from groundspeed.rehearsal import occasion, performance
-from groundspeed.rehearsal.parts import Part, device_of
+from groundspeed.rehearsal.parts import Part
 from groundspeed.selection import VARIABLES, Selection, chosen_first_call
 from groundspeed.session import Run
 from groundspeed.tree import Tree
@@ -100,7 +100,7 @@ def _rehearsed(run: Run, operator: str, held: ExitStack) -> tuple[Lane | None, P
     place = default_place(run.device)
     if place.gpu is None:
         return None, None
-    tunings = tunings_of(device_of(place))
+    tunings = tunings_of(place.gpu.name)
     parts = occasion.worthwhile({operator: run}, place)
     if not parts:
         return None, tunings

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+CORES_BESIDE_OTHERS = 4  # what one of several processes that compile side by side takes at once
+
 
 def usable_cores() -> int:
     """Those that it may run on: a batch system or ``taskset`` may leave it fewer than the host has."""

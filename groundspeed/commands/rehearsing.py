@@ -9,7 +9,7 @@ from pathlib import Path
 from groundspeed.compiler_caches import tunings_of
 from groundspeed.measure.lane import Lane
 from groundspeed.rehearsal import occasion, performance
-from groundspeed.rehearsal.parts import Part, device_of
+from groundspeed.rehearsal.parts import Part
 from groundspeed.report.progress import Display, Estimate
 from groundspeed.report.style import Style
 from groundspeed.report.units import counted
@@ -26,7 +26,7 @@ def rehearse(runs: Mapping[str, Run], lanes: Sequence[Lane], say: Callable[[str]
     place = lanes[0].place
     if place.gpu is None:
         return None
-    tunings = tunings_of(device_of(place))
+    tunings = tunings_of(place.gpu.name)
     parts = occasion.worthwhile(runs, place)
     if parts and occasion.undisturbed(lanes, say):
         try:

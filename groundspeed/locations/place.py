@@ -50,7 +50,8 @@ def place(text: str) -> Path | Location:
         return Branch(branch, repository)
     if not _URL.match(text):
         if slip := _SLIP.match(text):
-            raise argparse.ArgumentTypeError(f"{text} is no URL; did you mean {slip[1]}://{slip[2]}?")
+            meant = f"{slip[1]}://{'/' if slip[1] == 'file' else ''}{slip[2] or ''}"
+            raise argparse.ArgumentTypeError(f"a URL that lacks slashes; did you mean {redacted(meant)}?")
         return Path(text)
     if text.startswith("file://"):
         return Path(unquote(urlsplit(text).path))

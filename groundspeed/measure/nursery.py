@@ -55,8 +55,8 @@ def main() -> NoReturn:
 def _devices_as_told() -> Iterator[None]:
     """Have torch answer whether there is a GPU without asking the driver, where this process was given one by name.
 
-    One of the compiler's imports asks (torch._inductor.runtime.benchmarking), and what it is told stays. The driver's
-    answer costs a thread, as NVML's does too: on an H200 it was the one thread because of which nurseries with the
+    One of the compiler's imports asks (torch._inductor.runtime.benchmarking), and what it is told stays. On an H200 a
+    thread of the driver's was there behind that import, although NVML was asked: because of it nurseries with the
     compiler's imports were refused. Who was given no GPU by name has NVML asked, which at least leaves CUDA alone:
     PyTorch documents the variable for forked processes that fail with a CUDA initialization error ("CUDA environment
     variables").

@@ -12,6 +12,7 @@ from groundspeed.backends import backend
 from groundspeed.backends.base import Unusable
 from groundspeed.backends.triton_backend import interpreting
 from groundspeed.build import BuildError, build_each, find_toolchain
+from groundspeed.cores import CORES_BESIDE_OTHERS
 from groundspeed.errors import UserError
 from groundspeed.measure.bench import Fault, as_fault
 from groundspeed.measure.contender import Contender, open_contender
@@ -19,7 +20,6 @@ from groundspeed.measure.protocol import Job
 from groundspeed.measure.referee import settings, tools
 from groundspeed.tree import Implementation, Tree
 
-BUILDS_BESIDE_OTHERS = 4  # at once, where other workers build too
 Entry = tuple[str, Tree, Implementation]
 Tell = Callable[[str], None]
 
@@ -32,7 +32,7 @@ def open_all(job: Job, tree: Tree, loading: Tell) -> dict[str, Contender | Fault
     """
     chosen = entries(job, tree)
     asked = [entry for entry in chosen if entry[0] not in job.excluded]
-    broken = _build(job.device, asked, lambda: loading(""), BUILDS_BESIDE_OTHERS if job.turns else None)
+    broken = _build(job.device, asked, lambda: loading(""), CORES_BESIDE_OTHERS if job.turns else None)
     opened: dict[str, Contender | Fault] = {}
     for label, own_tree, implementation in chosen:
         loading(label)

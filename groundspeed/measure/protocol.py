@@ -166,11 +166,14 @@ class Teller:
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self.case = -1
-        self.alone = self.phase = ""
+        self.alone = ""
         self._last: Phase | None = None
 
+    @property
+    def phase(self) -> str:
+        return self._last.name if self._last is not None else ""
+
     def begin(self, phase: str, limit: float, implementation: str = "") -> None:
-        self.phase = phase
         named = implementation or ("" if phase == "inputs" else self.alone)
         self._last = Phase(phase, limit, self.case, named)
         self._channel.send(self._last)

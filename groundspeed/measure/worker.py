@@ -16,11 +16,11 @@ from typing import BinaryIO, NoReturn
 
 import msgspec
 
+from groundspeed.cores import CORES_BESIDE_OTHERS
 from groundspeed.measure import preload
 from groundspeed.measure.ending import end_with
 from groundspeed.measure.protocol import CaseDone, Channel, Done, Dying, Job, Phase, Ready, Row, Teller
 
-_CORES_BESIDE_OTHERS = 4
 _LOST, _REFUSED = 70, 2  # exit status of a worker whose device is gone, and of one that cannot do such a job
 
 
@@ -151,7 +151,7 @@ def _import_compiler(device: str, forks: bool, alone: bool) -> None:
         preload.front_end()
     else:
         preload.compiler()
-        preload.compiling_processes(None if alone else _CORES_BESIDE_OTHERS)
+        preload.compiling_processes(None if alone else CORES_BESIDE_OTHERS)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from groundspeed.backends.triton_backend import interpreting
 from groundspeed.cores import usable_cores
 from groundspeed.measure.claim import GpuBusy
 from groundspeed.measure.lane import Lane, Place
-from groundspeed.rehearsal.parts import Part, device_of, parts_of
+from groundspeed.rehearsal.parts import Part, parts_of
 from groundspeed.session import Run
 
 _FEWEST_CORES = 4  # with fewer there is nothing to gain
@@ -18,7 +18,7 @@ def worthwhile(runs: Mapping[str, Run], place: Place) -> list[Part]:
     """What doing side by side beforehand takes less time than each part in its turn; nothing on a CPU."""
     if place.gpu is None or usable_cores() < _FEWEST_CORES or interpreting():
         return []
-    parts = parts_of(runs, device_of(place))
+    parts = parts_of(runs, place.gpu.name)
     return parts if len(parts) > 1 else []
 
 

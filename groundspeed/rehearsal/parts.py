@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from groundspeed.compiler_caches import Note
 from groundspeed.errors import UserError
 from groundspeed.measure.compiler_use import uses_compiler
-from groundspeed.measure.lane import Place
 from groundspeed.operator import Case
 from groundspeed.session import Run
 from groundspeed.tree import BACKENDS, Implementation
@@ -37,11 +36,6 @@ class Part:
     @property
     def cost(self) -> float:
         return self.pairs * (_COMPILED if self.compiled else _OTHER)
-
-
-def device_of(place: Place) -> str:
-    """The kind of GPU, as its driver calls it, or the CPU."""
-    return place.gpu.name if place.gpu else "cpu"
 
 
 def parts_of(runs: Mapping[str, Run], device: str) -> list[Part]:
@@ -96,12 +90,12 @@ def _part(
 ) -> Part:
     """Without implementations and cases of which nothing is left to do."""
     left = {(one.name, case) for one in chosen for case in cases if not notes[one.name, case].is_there()}
-    names = {name for name, _ in left}
+    names, open_cases = {name for name, _ in left}, {case for _, case in left}
     return Part(
         run,
         operator,
         tuple(one for one in chosen if one.name in names),
-        tuple(case for case in cases if any(case == other for _, other in left)),
+        tuple(case for case in cases if case in open_cases),
         compiled,
         notes,
     )

@@ -17,7 +17,7 @@ WARPS = 4
 
 @triton.jit
 def embedding_rows(table, ids, out, id_stride, N, D, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
-    parts = tl.cdiv(D, COLUMNS)  # of a row, by programs that run at the same time: its pages of DRAM are open then
+    parts = tl.cdiv(D, COLUMNS)  # of a row, by programs that run at the same time
     row = tl.program_id(0) // parts * ROWS + tl.arange(0, ROWS)
     column = tl.program_id(0) % parts * COLUMNS + tl.arange(0, COLUMNS)
     chosen = tl.load(ids + row.to(tl.int64) * id_stride, mask=row < N, other=0)

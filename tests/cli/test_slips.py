@@ -25,12 +25,19 @@ from tests.paths import ROOT
         ("s3:/bucket/x", "s3://bucket/x"),
         ("s3:bucket", "s3://bucket"),
         ("gs:/b", "gs://b"),
-        ("file:/tmp/x", "file://tmp/x"),
+        ("s3:", "s3://"),
+        ("file:/tmp/x", "file:///tmp/x"),
     ],
 )
 def test_a_url_that_lacks_a_slash_is_no_folder(typed, meant):
-    with pytest.raises(argparse.ArgumentTypeError, match=f"{typed} is no URL; did you mean {meant}"):
+    with pytest.raises(argparse.ArgumentTypeError, match=rf"lacks slashes; did you mean {meant}\?$"):
         place(typed)
+
+
+def test_what_may_be_a_password_is_not_said_back():
+    with pytest.raises(argparse.ArgumentTypeError) as caught:
+        place("https:/me:secret@host/x")
+    assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize("folder", ["results", "./s3:", "/tmp/s3:/x", "s3", "s3/x", "C:x"])
