@@ -2,12 +2,14 @@
 
 python -m groundspeed.gate.soak --runs 3 --budget 9m --skip 'torch_compile*' --tier core
 python -m groundspeed.gate.soak --runs 3 --sample 1 --skip 'torch_compile*' --tier core
+python -m groundspeed.gate.soak --part 1/3 --sample 4 --skip 'torch_compile*' --tier core
 python -m groundspeed.gate.soak --table
 
 A whole run is every operator of the project, one after the other; a run that its budget cut short goes on in the next
-sitting. With --sample a run takes some implementations of each operator, drawn anew for every run. What was judged is
-kept in results/<machine>/soak/, and the table of all of it stands in docs/gating.md. All other options are the gate's
-own. Exit status: 0 no alarm, 1 at least one, 2 an operator could not be measured.
+sitting. With --sample a run takes some implementations of each operator, drawn anew for every run. With --part K/N it
+takes the K-th of every N operators: N runs, each begun anew, share them all out. What was judged is kept in
+results/<machine>/soak/, and the table of all of it stands in docs/gating.md. All other options are the gate's own.
+Exit status: 0 no alarm, 1 at least one, 2 an operator could not be measured.
 """
 
 from __future__ import annotations
@@ -37,6 +39,20 @@ from groundspeed.tree import Tree
 
 
 @dataclass(frozen=True)
+class Part:
+    """Every ``of``-th operator from the ``number``-th on; by default all."""
+
+    number: int = 1
+    of: int = 1
+
+    def of_operators(self, operators: Sequence[str]) -> tuple[str, ...]:
+        return tuple(operators[self.number - 1 :: self.of])
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}" if self.of > 1 else ""
+
+
+@dataclass(frozen=True)
 class Sitting:
     """What this call of the command does: so many whole runs more, until the deadline."""
 
@@ -46,6 +62,7 @@ class Sitting:
     runs: int
     skip: tuple[str, ...]
     sample: int | None
+    part: Part
     deadline: float
     gate_arguments: tuple[str, ...]
     engine: Callable[[], MeasurePairs]
@@ -70,8 +87,8 @@ class Sitting:
 
     def _runs(self, known: Iterable[SoakPiece], name: str) -> Iterable[tuple[str, tuple[str, ...]]]:
         """Name and operators of each run to do: first the last one, where it is of the same operators and not whole."""
-        operators = Tree(self.project.root / "impls").operators()
-        mine = whole_runs(piece for piece in known if piece.machine == self.machine)
+        operators = self.part.of_operators(Tree(self.project.root / "impls").operators())
+        mine = whole_runs(each for each in known if each.machine == self.machine and each.part == str(self.part))
         last = next(reversed(mine), None)
         left = self.runs
         if last is not None and mine[last][0].operators == operators and not is_whole(mine[last]):
@@ -92,7 +109,7 @@ class Sitting:
             with contextlib.redirect_stdout(io.StringIO()):
                 status = gate_command.run_with(_gate_parser().parse_args([*words, *self.gate_arguments]), self.engine)
             report = read_report(path)
-        return status, piece_of(run, operators, operator, self.machine, report)
+        return status, piece_of(run, str(self.part), operators, operator, self.machine, report)
 
     def _chosen(self, run: str, operator: str) -> list[str]:
         """The operator's implementations to judge: a run that goes on in another sitting has drawn the same ones."""
@@ -132,6 +149,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--budget", default="24h", metavar="TIME", help="begin no operator that would end after it")
     parser.add_argument("--skip", action="append", default=[], metavar="PATTERN", help="implementations to leave out")
     parser.add_argument("--sample", type=int, metavar="N", help="so many implementations of each operator, drawn a run")
+    parser.add_argument("--part", default="1/1", metavar="K/N", help="the K-th of every N operators alone")
     parser.add_argument("--table", action="store_true", help="write docs/gating.md's table, measure nothing")
     return parser
 
@@ -168,10 +186,18 @@ def _sitting(
         runs=arguments.runs,
         skip=tuple(arguments.skip),
         sample=arguments.sample,
+        part=_part(arguments.part),
         deadline=time.monotonic() + parse_duration(arguments.budget, "--budget"),
         gate_arguments=tuple(rest),
         engine=engine,
     )
+
+
+def _part(text: str) -> Part:
+    number, slash, of = text.partition("/")
+    if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+        raise UserError(f"--part {text}: expected K/N with K from 1 to N, as 1/3")
+    return Part(int(number), int(of))
 
 
 if __name__ == "__main__":

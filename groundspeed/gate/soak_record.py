@@ -32,6 +32,8 @@ class SoakPiece(msgspec.Struct, frozen=True):
         The whole run that it belongs to, named from its beginning.
     operators
         All that the whole run consists of.
+    part
+        Which share of the project's operators those are, as 1/3; empty for all.
     differences
         By device time's metric, of each gateable series: base in ns, and head over base minus 1.
     alarmed
@@ -53,17 +55,19 @@ class SoakPiece(msgspec.Struct, frozen=True):
     ambiguous: int
     differences: dict[str, list[tuple[float, float]]]
     alarmed: list[str]
+    part: str = ""
 
     @property
     def measured(self) -> bool:
         return self.result != COULD_NOT_MEASURE
 
 
-def piece_of(run: str, operators: Sequence[str], operator: str, machine: str, report: Report) -> SoakPiece:
+def piece_of(run: str, part: str, operators: Sequence[str], operator: str, machine: str, report: Report) -> SoakPiece:
     """What is kept of one operator's report. On identical code, an improvement is as false as a regression."""
     wrong = [*report.failures, *report.with_verdict(Verdict.IMPROVED)]
     return SoakPiece(
         run=run,
+        part=part,
         operators=tuple(operators),
         operator=operator,
         machine=machine,
@@ -133,7 +137,17 @@ def table(pieces: Iterable[SoakPiece]) -> str:
         machines.setdefault(piece.machine, []).append(piece)
     if not machines:
         return "No whole-gate A/A run has been recorded yet."
-    titles = ("machine", "whole runs", "failing", "operators", "not measured", "comparisons", "regressed", "improved")
+    titles = (
+        "machine",
+        "whole runs",
+        "runs of a part",
+        "failing",
+        "operators",
+        "not measured",
+        "comparisons",
+        "regressed",
+        "improved",
+    )
     head = [f"| {' | '.join((*titles, 'ambiguous'))} |", "|---|" + "--:|" * len(titles)]
     rows = [_row(machine, members) for machine, members in sorted(machines.items())]
     parts = ["\n".join([*head, *rows]), _largest(machines)]
@@ -148,12 +162,11 @@ def table(pieces: Iterable[SoakPiece]) -> str:
 
 def _row(machine: str, members: Sequence[SoakPiece]) -> str:
     runs = whole_runs(members)
-    whole = [own for own in runs.values() if is_whole(own)]
     done = [piece for own in runs.values() for piece in own if piece.measured]
-    begun = f" and {len(runs) - len(whole)} begun" if len(runs) > len(whole) else ""
     cells = [
         machine,
-        f"{len(whole)}{begun}",
+        _finished(own for own in runs.values() if not own[0].part),
+        _finished(own for own in runs.values() if own[0].part),
         str(sum(any(piece.alarms for piece in own) for own in runs.values())),
         str(len({piece.operator for piece in done})),
         str(sum(not piece.measured for own in runs.values() for piece in own)),
@@ -163,6 +176,12 @@ def _row(machine: str, members: Sequence[SoakPiece]) -> str:
         str(sum(piece.ambiguous for piece in done)),
     ]
     return f"| {' | '.join(cells)} |"
+
+
+def _finished(runs: Iterable[list[SoakPiece]]) -> str:
+    whole = [is_whole(own) for own in runs]
+    begun = f" and {whole.count(False)} begun" if False in whole else ""
+    return f"{whole.count(True)}{begun}"
 
 
 def _largest(machines: dict[str, list[SoakPiece]]) -> str:

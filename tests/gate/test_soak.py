@@ -39,7 +39,7 @@ def test_whole_runs_judge_every_operator_and_add_up(two, fake_engine, capsys):
     assert {piece.compared for piece in kept} == {28} and sum(piece.alarms for piece in kept) == 0
     text = (two.root / "docs/gating.md").read_text()
     assert text.startswith("before\n") and text.endswith("after\n") and "stale words" not in text
-    assert "| cpu-fake | 3 | 0 | 2 | 0 | 168 | 0 | 0 | 0 |" in text
+    assert "| cpu-fake | 3 | 0 | 0 | 2 | 0 | 168 | 0 | 0 | 0 |" in text
     assert "| cpu-fake | `device_cold` | 0." in text and "% of 24 |" in text
     assert {line.split()[-1] for line in two.git("status", "--porcelain").splitlines()} == {
         "docs/gating.md",
@@ -65,8 +65,8 @@ def test_a_sample_is_drawn_anew_for_each_run_and_is_the_same_in_each_sitting(two
     drawn = [names for _, names in asked(engine)]
     assert all(len(names) == 1 for names in drawn) and len({tuple(names) for names in drawn}) == 2
     again = soak.Sitting(
-        project=soak.find_project(two.root), machine="cpu-fake", device="cpu", runs=1, skip=(), sample=1, deadline=0.0,
-        gate_arguments=(), engine=lambda: engine,
+        project=soak.find_project(two.root), machine="cpu-fake", device="cpu", runs=1, skip=(), sample=1,
+        part=soak.Part(), deadline=0.0, gate_arguments=(), engine=lambda: engine,
     )  # fmt: skip
     assert again._chosen("a run", "double") == again._chosen("a run", "double")
     two.write("impls/triple/tvm_te.py", "")
@@ -91,7 +91,10 @@ def test_a_run_that_its_budget_cut_short_is_finished_before_the_next_one(two, fa
     assert run(two, fake_engine(), "--budget", "10m") == 0
     assert "before triple: run it again" in capsys.readouterr().out
     (first,) = pieces(two)
-    assert not is_whole([first]) and "| cpu-fake | 0 and 1 begun | 0 | 1 |" in (two.root / "docs/gating.md").read_text()
+    assert (
+        not is_whole([first])
+        and "| cpu-fake | 0 and 1 begun | 0 | 0 | 1 |" in (two.root / "docs/gating.md").read_text()
+    )
     monkeypatch.undo()
     monkeypatch.setattr("groundspeed.gate.soak.machine_name", lambda device: "cpu-fake")
     assert run(two, fake_engine(), "--runs", "2") == 0
@@ -111,9 +114,9 @@ def test_another_inventory_begins_a_run_of_its_own(two, fake_engine, monkeypatch
 
 def test_what_could_not_be_measured_proves_nothing_and_is_measured_again(two, fake_engine):
     assert run(two, fake_engine(lose_after=2)) == 2
-    assert "| cpu-fake | 0 and 1 begun | 0 | 0 | 2 | 0 | 0 | 0 | 0 |" in (two.root / "docs/gating.md").read_text()
+    assert "| cpu-fake | 0 and 1 begun | 0 | 0 | 0 | 2 | 0 | 0 | 0 | 0 |" in (two.root / "docs/gating.md").read_text()
     assert run(two, fake_engine()) == 0
-    assert "| cpu-fake | 1 | 0 | 2 | 0 | 56 | 0 | 0 | 0 |" in (two.root / "docs/gating.md").read_text()
+    assert "| cpu-fake | 1 | 0 | 0 | 2 | 0 | 56 | 0 | 0 | 0 |" in (two.root / "docs/gating.md").read_text()
 
 
 def test_implementations_can_be_left_out(two, fake_engine):
@@ -121,6 +124,32 @@ def test_implementations_can_be_left_out(two, fake_engine):
     run(two, engine, "--skip", "triton_*")
     assert {pair.name for request in engine.requests for pair in request.pairs} == {"torch_eager"}
     assert soak.main(["--project", str(two.root), "--only", "double"]) == 2
+
+
+def test_parts_share_the_operators_out_and_are_runs_of_their_own(two, fake_engine, capsys):
+    engine = fake_engine()
+    for part in ("1/2", "2/2", "1/2"):
+        assert run(two, engine, "--part", part) == 0
+    assert [operator for operator, _ in asked(engine)] == ["double", "triple", "double"]
+    kept = pieces(two)
+    assert len({piece.run for piece in kept}) == 3 and [piece.part for piece in kept] == ["1/2", "2/2", "1/2"]
+    assert "| cpu-fake | 0 | 3 | 0 | 2 | 0 | 84 | 0 | 0 | 0 |" in (two.root / "docs/gating.md").read_text()
+    capsys.readouterr()
+    for wrong in ("0/2", "3/2", "2", "a/b", "1/0", "/3"):
+        assert run(two, engine, "--part", wrong) == 2
+        assert capsys.readouterr().err == f"groundspeed: --part {wrong}: expected K/N with K from 1 to N, as 1/3\n"
+
+
+def test_a_part_that_its_budget_cut_short_is_not_gone_on_with_as_another(two, fake_engine, monkeypatch):
+    monkeypatch.setattr("groundspeed.gate.soak.time", Deadline(4))
+    run(two, fake_engine(), "--budget", "10m")
+    monkeypatch.undo()
+    monkeypatch.setattr("groundspeed.gate.soak.machine_name", lambda device: "cpu-fake")
+    run(two, fake_engine(), "--part", "2/2")
+    run(two, fake_engine())
+    kept = pieces(two)
+    assert [(piece.operator, piece.part) for piece in kept] == [("double", ""), ("triple", "2/2"), ("triple", "")]
+    assert kept[0].run == kept[2].run != kept[1].run
 
 
 def test_a_false_alarm_is_counted_and_named(two, fake_engine):
@@ -139,7 +168,7 @@ def test_a_false_alarm_is_counted_and_named(two, fake_engine):
     assert first.alarms == 2 * 2 * 4 == len(first.alarmed)
     assert max(ratio for _, ratio in first.differences["device_cold"]) == pytest.approx(0.2, abs=0.01)
     text = (two.root / "docs/gating.md").read_text()
-    assert "| cpu-fake | 1 | 1 | 2 | 0 | 56 | 32 |" in text
+    assert "| cpu-fake | 1 | 0 | 1 | 2 | 0 | 56 | 32 |" in text
     assert "double/triton_row float32 N=64 device_cold: regressed +20." in text
 
 
