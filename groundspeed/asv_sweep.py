@@ -90,24 +90,26 @@ def _sweep(root: Path, operator: str, environment: Mapping[str, str]) -> Swept:
         run.record_path(operator).parent.mkdir(parents=True, exist_ok=True)
         run_file.write_text(run.run_id)
     with ExitStack() as held:
-        lane, tunings = _rehearsed(run, operator, held)
-        record = session.measure_operator(run, operator, _printer(), lane=lane, say=print, tunings=tunings)
+        lane, prepared = _rehearsed(run, operator, held)
+        record = session.measure_operator(run, operator, _printer(), lane=lane, say=print, prepared=prepared)
     return Swept(str(record), left_out=_left_out(narrowed, tree, operator))
 
 
-def _rehearsed(run: Run, operator: str, held: ExitStack) -> tuple[Lane | None, Path | None]:
-    """Compile and tune beforehand where that is worth it: the lane until ``held`` ends, and where tunings are kept."""
+def _rehearsed(run: Run, operator: str, held: ExitStack) -> tuple[Lane | None, session.Prepared]:
+    """Compile and tune beforehand where that is worth it: the lane until ``held`` ends, and what it left."""
     place = default_place(run.device)
     if place.gpu is None:
-        return None, None
+        return None, session.Prepared()
     tunings = tunings_of(place.gpu.name)
     parts = occasion.worthwhile({operator: run}, place)
     if not parts:
-        return None, tunings
+        return None, session.Prepared(tunings)
     lane = held.enter_context(open_lane(place, UNATTENDED, print, compiler=any(part.compiled for part in parts)))
     if occasion.undisturbed([lane], print):
+        began = time.monotonic()
         _rehearse(operator, parts, lane, tunings)
-    return lane, tunings
+        return lane, session.Prepared(tunings, time.monotonic() - began)
+    return lane, session.Prepared(tunings)
 
 
 def _rehearse(operator: str, parts: Sequence[Part], lane: Lane, tunings: Path) -> None:

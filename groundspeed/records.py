@@ -223,6 +223,7 @@ class Header(msgspec.Struct, frozen=True, omit_defaults=True):
     ceilings: Ceilings | None = None
     command: str = ""  # reproduces this sweep
     matrix: str = ""  # what asv's matrix asked for, such as torch2.11.0: runs with different ones are different series
+    rehearsal_s: float = 0.0  # seconds of compiling and tuning before the sweeps, of all that were begun with this one
 
 
 class Footer(msgspec.Struct, frozen=True, omit_defaults=True):

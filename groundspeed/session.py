@@ -61,6 +61,14 @@ class Run:
         return record_path(self.results, self.machine, self.run_id, operator)
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """What went before a sweep: where autotuners' choices are kept, and the seconds that a rehearsal took."""
+
+    tunings: Path | None = None
+    seconds: float = 0.0
+
+
 def open_run(
     root: Path,
     results: Path,
@@ -131,13 +139,13 @@ def measure_operator(
     progress: Tell = lambda progress: None,
     lane: Lane | None = None,
     say: Say = lambda line: None,
-    tunings: Path | None = None,
+    prepared: Prepared = Prepared(),
 ) -> Path:
     """Sweep one operator in a supervised worker; its record file is on disk when this returns.
 
     A record that the run already has is kept as it is. ``lane`` is where it is measured; without one the first visible
     GPU, all of them for an operator that is spread over several, or the CPU, is held for this operator alone. ``say``
-    is called with a line on whoever else uses the GPU. ``tunings`` is where autotuners' choices are kept.
+    is called with a line on whoever else uses the GPU. ``prepared`` is what a rehearsal left.
 
     Raises UserError for a spec that cannot be used, for a worker that could not start at all, and when the record
     cannot be written; GpuBusy, which is one, for a GPU that did not become free.
@@ -156,7 +164,7 @@ def measure_operator(
         if lane is None:
             place = widest_place(run.device) if spec.world else default_place(run.device)
             lane = held.enter_context(open_lane(place, UNATTENDED, say, nursery=False))
-        record = _swept(run, operator, chosen, cases, progress, lane, say, tunings)
+        record = _swept(run, operator, chosen, cases, progress, lane, say, prepared)
     try:
         write_record(path, record)
     except OSError as error:
@@ -174,16 +182,16 @@ def _swept(
     progress: Tell,
     lane: Lane,
     say: Say,
-    tunings: Path | None,
+    prepared: Prepared,
 ) -> Record:
     """Measure in a lane, and look before and after who else was there."""
     before = lane.before(say)
     started = datetime.now(UTC)
-    job = msgspec.structs.replace(job_of(run, operator, chosen, cases), tunings=str(tunings or ""))
+    job = msgspec.structs.replace(job_of(run, operator, chosen, cases), tunings=str(prepared.tunings or ""))
     outcome = supervise(job, lane.workers.environment, progress, workers=lane.workers)
     if outcome.environment is None:
         raise UserError(outcome.problem or f"{operator}: the worker ended before it began")
-    record = _record(run, operator, chosen, cases, outcome, started)
+    record = _record(run, operator, chosen, cases, outcome, started, prepared.seconds)
     if run.first_call and not run.tree.spec(operator).world:  # a first call of several ranks has several processes
         record = _with_first_calls(run, record, chosen, cases, progress, lane)
     return _with_neighbours(record, before.worse(lane.after()))
@@ -258,6 +266,7 @@ def _record(
     cases: tuple[Case, ...],
     outcome: Outcome,
     started: datetime,
+    rehearsal: float,
 ) -> Record:
     spec = run.tree.spec(operator)
     assert outcome.environment is not None
@@ -286,6 +295,7 @@ def _record(
         ceilings=outcome.ceilings,
         command=_command(run, operator),
         matrix=run.matrix,
+        rehearsal_s=round(rehearsal, 3),
     )
     seconds = {name: round(value, 3) for name, value in outcome.seconds.items()}
     seconds["total"] = round((datetime.now(UTC) - started).total_seconds(), 3)

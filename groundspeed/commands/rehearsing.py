@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from time import monotonic
 
 from groundspeed.compiler_caches import tunings_of
 from groundspeed.measure.lane import Lane
@@ -13,27 +14,30 @@ from groundspeed.rehearsal.parts import Part
 from groundspeed.report.progress import Display, Estimate
 from groundspeed.report.style import Style
 from groundspeed.report.units import counted
-from groundspeed.session import Run
+from groundspeed.session import Prepared, Run
 
 _NAME = "rehearsal"  # what it goes by beside the operators
 
 
-def rehearse(runs: Mapping[str, Run], lanes: Sequence[Lane], say: Callable[[str], None]) -> Path | None:
-    """Compile and tune beforehand where that is worth it. Returns where Triton's tunings are kept; None on a CPU.
+def rehearse(runs: Mapping[str, Run], lanes: Sequence[Lane], say: Callable[[str], None]) -> Prepared:
+    """Compile and tune beforehand where that is worth it. On a GPU Triton's tunings are kept in any case.
 
     Raises GpuBusy where the one GPU did not become free.
     """
     place = lanes[0].place
     if place.gpu is None:
-        return None
+        return Prepared()
     tunings = tunings_of(place.gpu.name)
     parts = occasion.worthwhile(runs, place)
+    began = monotonic()
     if parts and occasion.undisturbed(lanes, say):
         try:
             _show(parts, lanes, tunings)
         except OSError as error:
             say(f"{_NAME}: none, since {error.filename} cannot be written: {error.strerror}")
-    return tunings
+            return Prepared(tunings)
+        return Prepared(tunings, monotonic() - began)
+    return Prepared(tunings)
 
 
 def _show(parts: Sequence[Part], lanes: Sequence[Lane], tunings: Path) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from groundspeed import session
 from groundspeed.commands import durations, rehearsing
@@ -79,7 +78,7 @@ def _sweep_on(
         lanes = [held.enter_context(open_lane(place, patience, say, compiler=compiler)) for place in ordered]
         for lane in lanes:
             lane.workers.warm_up()
-        shown.tunings = rehearsing.rehearse({name: shown.runs[name] for name in names}, lanes, say)
+        shown.prepared = rehearsing.rehearse({name: shown.runs[name] for name in names}, lanes, say)
         return hand_out(names, lanes, shown.measure)
 
 
@@ -123,7 +122,7 @@ class _Shown:
     def __init__(self, display: Display, runs: Mapping[str, Run], several: bool) -> None:
         self._display, self.runs, self._several = display, runs, several
         self.begun = False  # whether any operator was
-        self.tunings: Path | None = None
+        self.prepared = session.Prepared()
         self._problems: dict[str, str] = {}
         self._say = _once(display)
 
@@ -140,7 +139,7 @@ class _Shown:
         self._display.begin(operator, _summary(run, operator) + (f", {lane.place.label}" if self._several else ""))
         show = partial(_show, self._display, names=durations.able_to_time(run, operator))
         try:
-            session.measure_operator(run, operator, show, lane, _once(self._display), self.tunings)
+            session.measure_operator(run, operator, show, lane, _once(self._display), self.prepared)
         except GpuBusy:
             self._display.end(operator, "not measured" + where)
             raise

@@ -13,8 +13,9 @@ from groundspeed.report.units import clock, percent, significant
 
 # Building, compiling and tuning happen once a change, and energy takes a second by what it is: none of it says how
 # long measuring takes.
-_ONCE = ("load", "prepare", "first run", "first call", "energy")
+_ONCE = ("rehearsal", "load", "prepare", "first run", "first call", "energy")
 _WORDS = {
+    "rehearsal": "compiling and tuning beforehand",
     "time": "timing",
     "calls": "timing calls",
     "check": "checking",
@@ -32,11 +33,13 @@ _WORDS = {
 
 def time_split(records: Sequence[Record], style: Style) -> list[str]:
     """Wall time by phase, and seconds for one measurement outside preparing; nothing for records without a split."""
-    phases: dict[str, float] = {}
+    # Sweeps that one rehearsal went before have its seconds each, to the millisecond.
+    rehearsal = sum({record.header.rehearsal_s for record in records})
+    phases: dict[str, float] = {"rehearsal": rehearsal} if rehearsal else {}
     for record in records:
         for name, seconds in record.footer.seconds.items():
             phases[name] = phases.get(name, 0.0) + seconds
-    total = phases.pop("total", 0.0) or sum(phases.values())
+    total = rehearsal + phases.pop("total", 0.0) or sum(phases.values())
     if not total:
         return []
     rest = total - sum(phases.values())

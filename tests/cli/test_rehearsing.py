@@ -14,6 +14,7 @@ from groundspeed.measure.lane import CPU, Lane, Place
 from groundspeed.nvml import Gpu
 from groundspeed.rehearsal.parts import Part
 from groundspeed.rehearsal.performance import Rehearsed
+from groundspeed.session import Prepared
 
 GPU = Place(Gpu("NVIDIA H200", 1, "GPU-1"), "GPU 0")
 PARTS = [Part(None, name, (None,) * 2, (None,) * 3, compiled=True, notes={}) for name in ("matmul", "softmax")]
@@ -52,7 +53,8 @@ def play(monkeypatch):
 @pytest.mark.parametrize(("done", "said"), [(Rehearsed(12), "12 compiled"), (Rehearsed(10, 2), "2 failed and")])
 def test_it_says_what_it_compiles_and_where_tunings_are_kept(done, said, play, capsys):
     asked = play(done)
-    assert rehearsing.rehearse({"matmul": None}, [Lane(GPU, None)], pytest.fail) == tunings_of("NVIDIA H200")
+    left = rehearsing.rehearse({"matmul": None}, [Lane(GPU, None)], pytest.fail)
+    assert left.tunings == tunings_of("NVIDIA H200") and left.seconds > 0
     assert asked == [(2, tunings_of("NVIDIA H200"))]
     begun, half, whole, ended = capsys.readouterr().err.splitlines()
     assert begun == "rehearsal: 12 implementations and cases to compile and tune side by side, unmeasured"
@@ -70,22 +72,24 @@ def test_why_a_part_could_not_be_is_said(play, capsys):
 def test_without_a_folder_for_tunings_measuring_goes_on(play):
     play(OSError(28, "No space left on device", "/full"))
     said = []
-    assert rehearsing.rehearse({"matmul": None}, [Lane(GPU, None)], said.append)
+    left = rehearsing.rehearse({"matmul": None}, [Lane(GPU, None)], said.append)
+    assert left == Prepared(tunings_of("NVIDIA H200"))
     assert said == ["rehearsal: none, since /full cannot be written: No space left on device"]
 
 
 @pytest.mark.parametrize(("parts", "undisturbed"), [([], True), (PARTS, False)])
 def test_without_one_choices_are_still_kept(parts, undisturbed, play, capsys):
     asked = play(parts=parts, undisturbed=undisturbed)
-    assert rehearsing.rehearse({"matmul": None}, [Lane(GPU, None)], pytest.fail) == tunings_of("NVIDIA H200")
+    left = rehearsing.rehearse({"matmul": None}, [Lane(GPU, None)], pytest.fail)
+    assert left == Prepared(tunings_of("NVIDIA H200"))
     assert asked == []
     assert capsys.readouterr().err == ""
 
 
 def test_a_cpu_keeps_none(play):
-    assert rehearsing.rehearse({"matmul": None}, [Lane(CPU, None)], pytest.fail) is None
+    assert rehearsing.rehearse({"matmul": None}, [Lane(CPU, None)], pytest.fail) == Prepared()
     with ExitStack() as held:
-        assert asv_sweep._rehearsed(SimpleNamespace(device="cpu"), "matmul", held) == (None, None)
+        assert asv_sweep._rehearsed(SimpleNamespace(device="cpu"), "matmul", held) == (None, Prepared())
 
 
 @pytest.mark.parametrize("done", [Rehearsed(12), Rehearsed(0, 12, ("no room",)), OSError(28, "No space", "/full")])
@@ -95,7 +99,8 @@ def test_asv_measures_in_the_lane_that_rehearsed_with_what_it_tuned(done, play, 
     monkeypatch.setattr(asv_sweep, "default_place", lambda device: GPU)
     monkeypatch.setattr(asv_sweep, "open_lane", lambda *of, **how: nullcontext(lane))
     with ExitStack() as held:
-        assert asv_sweep._rehearsed(SimpleNamespace(device="cuda"), "matmul", held) == (lane, tunings_of("NVIDIA H200"))
+        took, left = asv_sweep._rehearsed(SimpleNamespace(device="cuda"), "matmul", held)
+    assert took == lane and left.tunings == tunings_of("NVIDIA H200") and left.seconds > 0
     assert asked == [(2, tunings_of("NVIDIA H200"))]
     said = capsys.readouterr().out
     assert "matmul: 100% compiled and tuned" in said
@@ -107,4 +112,4 @@ def test_asv_opens_no_lane_for_what_needs_no_rehearsal(play, monkeypatch):
     monkeypatch.setattr(asv_sweep, "default_place", lambda device: GPU)
     with ExitStack() as held:
         found = asv_sweep._rehearsed(SimpleNamespace(device="cuda"), "matmul", held)
-    assert found == (None, tunings_of("NVIDIA H200"))
+    assert found == (None, Prepared(tunings_of("NVIDIA H200")))

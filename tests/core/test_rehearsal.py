@@ -206,8 +206,12 @@ def test_a_rehearsal_fills_the_caches_and_what_fails_stops_nothing(scratch, tmp_
         assert any((caches / "torch").rglob("*.py"))  # Inductor's code
         before = set((caches / "torch").rglob("*.py"))
         assert parts_of(runs, "cpu") == []  # an error would be the same again
-        path = session.measure_operator(runs["double"], "double", lane=lane, tunings=tmp_path)
-    assert {row.status for row in read_record(path).measurements} == {"ok"}
+        path = session.measure_operator(
+            runs["double"], "double", lane=lane, prepared=session.Prepared(tmp_path, 12.3456)
+        )
+    record = read_record(path)
+    assert {row.status for row in record.measurements} == {"ok"}
+    assert record.header.rehearsal_s == 12.346
     assert set((caches / "torch").rglob("*.py")) == before  # found, not written anew
 
 
