@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -162,7 +163,10 @@ def _still_to_write(tree: Tree, entries: dict[str, Sequence[Measurement]], style
     lines = [style.bold("Still to write")]
     for one in marked:
         file = one.file.relative_to(tree.root.parent)
-        lines += [f"  {file}:{one.line}", f"    {one.wanted}"]
+        lines += [
+            f"  {file}:{one.line}",
+            *textwrap.wrap(one.wanted, style.width, initial_indent="    ", subsequent_indent="    "),
+        ]
     return [*lines, ""]
 
 

@@ -41,8 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
     for key, value in tools.items():
         print(f"  {key:<13} {value or 'not found'}")
     if "gpu" not in fields:
-        print("No NVIDIA GPU: torch eager and torch.compile are timed on the CPU, CUDA and CuPy are skipped,")
-        print("Triton kernels are checked in the interpreter.")
+        print("No NVIDIA GPU: torch eager and torch.compile are timed on the CPU, CUDA and CuPy")
+        print("are skipped, Triton kernels are checked in the interpreter.")
     return 0
 
 
