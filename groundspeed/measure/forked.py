@@ -120,6 +120,11 @@ class Nursery:
         assert isinstance(answer, Collected)
         return answer.status
 
+    def abandon(self) -> None:
+        """End it if it is still at its imports: from another thread, for one that waits for them."""
+        if not self._serving:
+            self._process.kill()
+
     def close(self) -> None:
         """End it, and with it whatever it forked."""
         self._socket.close()

@@ -57,6 +57,9 @@ class Workers:
     def stop(self) -> None:
         """End what is being measured, from another thread: ``check`` raises from now on."""
         self._stopped.set()
+        nursery = self._nursery  # without the lock, which whoever waits for the nursery's imports holds
+        if nursery is not None:
+            nursery.abandon()
 
     def check(self) -> None:
         """Raise Stopped when the run is being ended."""
@@ -68,8 +71,8 @@ class Workers:
         self.check()
         with self._lock:
             while not self.why_not:
-                self.check()  # others may have waited for the lock while a nursery did its imports
                 self.warm_up()
+                self.check()  # here: a stop that this misses finds the nursery and ends its imports
                 assert self._nursery is not None
                 try:
                     return self._nursery.fork()

@@ -360,3 +360,25 @@ def test_without_a_gpu_by_name_nvml_is_asked_and_not_cuda(given, cuda, monkeypat
     with nursery._devices_as_told():
         assert torch.cuda.is_available()
     assert not torch.cuda.is_available()
+
+
+def test_whoever_waits_for_a_nurserys_imports_is_stopped_at_once(tmp_path, monkeypatch):
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text("import time; time.sleep(600)")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    ended = []
+    with Workers(worker_environment({})) as workers:
+
+        def wait():
+            try:
+                workers.start()
+            except source.Stopped as stopped:
+                ended.append(stopped)
+
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        while workers._nursery is None:
+            time.sleep(0.01)
+        workers.stop()
+        waiting.join(60)  # far from the imports' end
+        assert len(ended) == 1 and not waiting.is_alive()
