@@ -17,6 +17,14 @@ from groundspeed.operator import Case
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 _CUDA_SUFFIXES = (".cu", ".cuh", ".h", ".hpp")
+_FLAGS = re.compile(rb"//[ \t]*nvcc:[^\n]*")  # a comment that says how to compile: see groundspeed.build
+# Literals as they are, comments, and spaces. An apostrophe behind a digit or a letter parts digits, as in 1'000.
+_CUDA_TOKEN = re.compile(
+    rb"""(?P<literal>R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Za-z_])'(?:\\.|[^'\\\n])+')
+    |(?P<comment>//(?:\\\r?\n|[^\n])*|/\*.*?\*/)
+    |(?P<space>[ \t\r\f\v]+)""",
+    re.DOTALL | re.VERBOSE,
+)
 _ENTRIES = ("inputs", "reference")  # the first two fields of Operator
 
 
@@ -88,14 +96,29 @@ def _imported_files(root: Path, path: Path, node: ast.ImportFrom) -> list[Path]:
 
 
 def _essence(path: Path) -> bytes:
-    """A Python file without comments, layout and docstrings; any other file byte for byte."""
+    """A file without comments and layout, Python without docstrings too; byte for byte what is neither it nor C++."""
     source = path.read_bytes()
+    if path.suffix in _CUDA_SUFFIXES:
+        return _without_comments(source)
     if path.suffix != ".py":
         return source
     try:
         return canonical(_without_docstrings(ast.parse(source))).encode()
     except (SyntaxError, ValueError):
         return source
+
+
+def _without_comments(source: bytes) -> bytes:
+    """C++ without comments, but those that give flags; lines stay, since the preprocessor goes by them."""
+    text = _CUDA_TOKEN.sub(_kept, source)
+    return b"\n".join(line for line in (line.strip(b" ") for line in text.split(b"\n")) if line)
+
+
+def _kept(token: re.Match[bytes]) -> bytes:
+    if token["literal"] is not None:
+        return token["literal"].replace(b"\n", b"\0")  # lines of a raw string keep their layout
+    flags = token["comment"] is not None and _FLAGS.fullmatch(token["comment"])
+    return token["comment"].rstrip() if flags else b" "
 
 
 def canonical(node: object) -> str:

@@ -285,3 +285,63 @@ def test_fields_of_a_later_python_change_nothing_while_empty():
     function.type_params_of_tomorrow = []
     assert digest.canonical(tree) == plain
     assert plain == "Module(body=[FunctionDef(name='f',args=arguments(),body=[Pass()])])"
+
+
+CUDA = """// A block a row.
+#include <cstdint>
+// nvcc: --use_fast_math
+constexpr int kMost = 1'000'000;  // no literal begins here
+const char kQuote = '"', *kName = "http://x /* no comment */";
+/* over
+   lines */
+#define TWICE(x) \\
+  2 * (x)
+__global__ void f(float* y) { y[0] = 1.0f; }
+"""
+
+
+def cuda(tmp_path, text):
+    file = tmp_path / "a.cu"
+    file.write_text(text)
+    return digest.implementation_digest(tmp_path, [file])
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("// A block a row.\n", "// A block a row.\n//\n// Reached: 3 µs.\n"),
+        ("// no literal begins here", ""),
+        ("/* over\n   lines */\n", ""),
+        ("{ y[0] = 1.0f; }", "{\n\ty[0] = 1.0f;  \n}".replace("\n", " ")),
+        ("#include", "\n\n#include"),
+        ("// nvcc: --use_fast_math", "//   nvcc: --use_fast_math  ".replace("   nvcc", " nvcc")),
+    ],
+)
+def test_comments_and_layout_of_a_cuda_file_are_nothing_that_runs(tmp_path, old, new):
+    assert old in CUDA
+    assert cuda(tmp_path, CUDA.replace(old, new)) == cuda(tmp_path, CUDA)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("http://x", "http://y"),
+        ("/* no comment */", ""),
+        ("1'000'000", "1'000'001"),
+        ("--use_fast_math", "-O1"),
+        ("'\"'", "'/'"),
+        ("2 * (x)", "3 * (x)"),
+        ("y[0] = 1.0f;", "// y[0] = 1.0f;"),
+        (" \\\n", "\n"),
+    ],
+)
+def test_all_else_of_a_cuda_file_counts(tmp_path, old, new):
+    assert old in CUDA
+    assert cuda(tmp_path, CUDA.replace(old, new)) != cuda(tmp_path, CUDA)
+
+
+def test_the_layout_of_a_raw_string_counts(tmp_path):
+    text = 'const char* k = R"x(a // b\n  c)x"; // end\n'
+    assert cuda(tmp_path, text.replace("// b", "// d")) != cuda(tmp_path, text)
+    assert cuda(tmp_path, text.replace("\n  c", "\nc")) != cuda(tmp_path, text)
+    assert cuda(tmp_path, text.replace("// end", "")) == cuda(tmp_path, text)
