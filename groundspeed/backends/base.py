@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
+from groundspeed.errors import UserError
 from groundspeed.operator import Case
 from groundspeed.records import KernelResources
 from groundspeed.tree import Implementation, Tree
@@ -29,10 +31,12 @@ class Opened:
         A native output as torch tensors over the same memory.
     own_kernels
         Substrings, one of which every device kernel that it launches must contain; None where any may be launched.
+    watch
+        Entered around the first run of a case, which launches what each timed call of it does.
     resources
-        Called after the first run: what the compiler gave its kernels.
+        What the compiler gave the kernels that were launched under ``watch``; or all it has, where it cannot tell.
     tuned
-        Called after the first run: the configuration that an autotuner chose, or an empty string.
+        The configurations that autotuners chose for the launches under ``watch``, or an empty string.
     tuning, adopt_tuning
         What an autotuner has learnt so far, by kernel, as JSON can hold it; and taking over what another copy of the
         same kernels learnt, in this process or another.
@@ -44,6 +48,7 @@ class Opened:
     unsupported: Callable[[Case], str | None]
     to_torch: Callable[[Any], tuple[Any, ...]]
     own_kernels: Callable[[], frozenset[str] | None] = lambda: None
+    watch: Callable[[], AbstractContextManager[None]] = nullcontext
     resources: Callable[[], tuple[KernelResources, ...]] = lambda: ()
     tuned: Callable[[], str] = lambda: ""
     tuning: Callable[[], Mapping[str, Any]] = dict
@@ -55,6 +60,10 @@ class Unusable(Exception):
     """What an implementation is written with is installed and cannot be imported here; the message says why."""
 
 
+class ChangesTorch(UserError):
+    """Loading an implementation has changed torch for everybody in this process, and that cannot be taken back."""
+
+
 class Backend(Protocol):
     """A module of this package, or a Library."""
 
@@ -62,7 +71,7 @@ class Backend(Protocol):
         """Why this back end cannot be timed on a device ("cuda" or "cpu") here, or None."""
 
     def open_implementation(self, tree: Tree, implementation: Implementation) -> Opened:
-        """Load it. Raises whatever its file raises, BuildError when it does not compile, and Unusable."""
+        """Load it. Raises whatever its file raises, BuildError when it does not compile, Unusable and ChangesTorch."""
 
 
 def prepare_of(module: ModuleType) -> Callable[[Mapping[str, Any]], Run]:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from groundspeed.backends import patches
-from groundspeed.backends.base import Opened, Unusable, prepare_of, torch_outputs, unsupported_of
-from groundspeed.errors import UserError, kind_and_line
+from groundspeed.backends.base import ChangesTorch, Opened, Unusable, prepare_of, torch_outputs, unsupported_of
+from groundspeed.errors import kind_and_line
 from groundspeed.installed import version_of
 from groundspeed.tree import Implementation, Tree
 
@@ -58,22 +58,27 @@ class Library:
         try:
             module = tree.load(f"{implementation.operator}.{implementation.name}")
         except Exception as error:
+            self._refuse_changes(before, implementation, f" and fails with {kind_and_line(error)}")
             if _own_fault(error, tree):
                 raise
             what = f"{self.distribution} {self.version()} is installed, and cannot be imported here"
             raise Unusable(f"{what}: {kind_and_line(error)}") from error
-        changed = patches.since(before)
-        if changed and not self.alone:
-            raise UserError(
-                f"{implementation.operator}/{implementation.name}: importing it changes torch for every other "
-                f"implementation: {', '.join(changed[:3])}; declare {self.title} alone in backends/libraries.py"
-            )
+        self._refuse_changes(before, implementation)
         return Opened(
             prepare=prepare_of(module),
             unsupported=unsupported_of(module),
             to_torch=torch_outputs,
             own_memory=self.own_memory,
         )
+
+    def _refuse_changes(self, before: patches.Seen, implementation: Implementation, then: str = "") -> None:
+        """Raise ChangesTorch where torch is not what it was, unless that is declared."""
+        changed = patches.since(before)
+        if changed and not self.alone:
+            raise ChangesTorch(
+                f"{implementation.operator}/{implementation.name}: importing it changes torch for every other "
+                f"implementation{then}: {', '.join(changed[:3])}; declare {self.title} alone in backends/libraries.py"
+            )
 
     def version(self) -> str:
         """Of the wheel that is installed; empty where none is."""

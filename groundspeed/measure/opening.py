@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from groundspeed.backends import backend
-from groundspeed.backends.base import Unusable
+from groundspeed.backends.base import ChangesTorch, Unusable
 from groundspeed.backends.triton_backend import interpreting
 from groundspeed.build import BuildError, build_each, find_toolchain
 from groundspeed.cores import CORES_BESIDE_OTHERS
@@ -24,11 +24,21 @@ Entry = tuple[str, Tree, Implementation]
 Tell = Callable[[str], None]
 
 
+class Spoiled(Exception):
+    """Loading an implementation has changed this process for all others: it must end, and one without it go on."""
+
+    def __init__(self, label: str, reason: str) -> None:
+        super().__init__(reason)
+        self.label, self.reason = label, reason
+
+
 def open_all(job: Job, tree: Tree, loading: Tell) -> dict[str, Contender | Fault]:
     """Every implementation of the job, or why it has none. ``loading`` is called with each name before its turn.
 
     CUDA files are compiled first, side by side: one after the other they would cost most of a run. Meanwhile
     ``loading`` is called without a name at each that is done.
+
+    Raises Spoiled, with the one that was being loaded: nothing may be measured in this process any more.
     """
     chosen = entries(job, tree)
     asked = [entry for entry in chosen if entry[0] not in job.excluded]
@@ -66,6 +76,8 @@ def _open(job: Job, tree: Tree, implementation: Implementation, label: str) -> C
         return Fault(None, absent) if absent else _loaded(job.device, tree, implementation, label)
     except Unusable as error:
         return Fault(None, str(error))
+    except ChangesTorch as error:
+        raise Spoiled(label, str(error)) from error
     except UserError as error:
         return Fault("error", str(error))
     except Exception as error:

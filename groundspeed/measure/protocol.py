@@ -7,7 +7,7 @@ from typing import BinaryIO
 import msgspec
 
 from groundspeed.operator import Case
-from groundspeed.records import Ceilings, Environment, Measurement
+from groundspeed.records import Ceilings, Environment, Failure, Measurement
 
 
 class Side(msgspec.Struct, frozen=True):
@@ -113,9 +113,13 @@ class CaseDone(msgspec.Struct, frozen=True, tag=True):
 
 
 class Dying(msgspec.Struct, frozen=True, tag=True):
-    """The device's context is lost (an illegal access): the worker ends, and this is what it saw."""
+    """The worker ends, and this is why: the device's context is lost (an illegal access), or there is no such job.
+
+    ``failure`` is an error where an implementation was refused and has left the process unfit for the others.
+    """
 
     reason: str
+    failure: Failure = "crash"
 
 
 class FirstCallTimed(msgspec.Struct, frozen=True, tag=True):

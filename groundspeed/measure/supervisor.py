@@ -54,15 +54,18 @@ class Outcome:
         """Take in what another part of the job brought."""
         rows = other.rows.items()
         self.rows |= {key: msgspec.structs.replace(row, apart=True) if is_apart(key[1]) else row for key, row in rows}
-        if self.environment is None or other.environment is None:
-            self.environment = self.environment or other.environment
-        else:
-            libraries = {**self.environment.libraries, **other.environment.libraries}
-            self.environment = msgspec.structs.replace(self.environment, libraries=libraries)
+        self.environment = _of_both(self.environment, other.environment)
         self.ceilings = self.ceilings or other.ceilings
         for name, seconds in other.seconds.items():
             self.seconds[name] = self.seconds.get(name, 0.0) + seconds
         self.problem = self.problem or other.problem
+
+
+def _of_both(one: Environment | None, other: Environment | None) -> Environment | None:
+    """The environment of two workers of a job: each knows the libraries of its own implementations."""
+    if one is None or other is None:
+        return one or other
+    return msgspec.structs.replace(one, libraries={**one.libraries, **other.libraries})
 
 
 def supervise(
@@ -149,7 +152,7 @@ def _rest(attempt: Job, job: Job, remaining: list[int]) -> Job:
 
 @dataclass(frozen=True)
 class End:
-    """How a worker ended before its job did."""
+    """How a worker ended before its job did; an error is what it told of itself, and says all there is to say."""
 
     failure: Failure
     reason: str
@@ -162,7 +165,7 @@ class _Watch:
         self.cases = list(cases)
         self.finished: set[int] = set()
         self.last = Phase("start", 180.0)
-        self.dying = ""
+        self.dying: Dying | None = None
         self.ready = self.done = False
         self._outcome, self._job, self._progress = outcome, job, progress
         self._total = (max(cases) + 1 if cases else 0) * len(job.implementations)
@@ -171,7 +174,7 @@ class _Watch:
         match event:
             case Ready():
                 self.ready = True
-                self._outcome.environment = event.environment
+                self._outcome.environment = _of_both(self._outcome.environment, event.environment)
                 self._outcome.ceilings = event.ceilings
             case Phase():
                 self.last = event
@@ -180,7 +183,7 @@ class _Watch:
             case CaseDone():
                 self.finished.add(self.cases[event.case])
             case Dying():
-                self.dying = event.reason
+                self.dying = event
             case Done():
                 self.done = True
                 for name, value in event.seconds.items():
@@ -218,8 +221,9 @@ def _without_culprit(
     names, solo = attempt.implementations, False
     if culprit:
         names = tuple(name for name in names if name != culprit)
+        reason = end.reason if end.failure == "error" else f"{end.reason} {where}"
         for case in remaining:
-            outcome.rows[case, culprit] = _failed(job, case, culprit, end.failure, f"{end.reason} {where}")
+            outcome.rows[case, culprit] = _failed(job, case, culprit, end.failure, reason)
     elif watch.last.case < 0:
         outcome.problem = f"{job.operator}: the worker ended {where}: {end.reason}"
         _give_up(job, names, remaining, end.failure, outcome.problem, outcome)
@@ -274,7 +278,11 @@ def _run_worker(job: Job, worker: Worker, watch: _Watch, check: Callable[[], Non
         silent = monotonic()
         status = worker.wait()
         watch.count("exit", monotonic() - silent)
-        return None if watch.done else how_it_ended(status, watch.dying, worker.last_words())
+        if watch.done:
+            return None
+        if watch.dying is not None:
+            return End(watch.dying.failure, watch.dying.reason)
+        return how_it_ended(status, "", worker.last_words())
     finally:
         worker.kill()
 

@@ -41,6 +41,7 @@ def serve(events: int, jobs: BinaryIO) -> NoReturn:
 
     from groundspeed.errors import UserError
     from groundspeed.measure.bench import DeviceLost
+    from groundspeed.measure.opening import Spoiled
 
     torch.set_grad_enabled(False)
     waiting = perf_counter()
@@ -52,6 +53,9 @@ def serve(events: int, jobs: BinaryIO) -> NoReturn:
     except DeviceLost as lost:
         channel.send(Dying(str(lost)))
         status = _LOST
+    except Spoiled as spoiled:
+        channel.send(Dying(spoiled.reason, "error"))
+        status = _REFUSED
     except UserError as error:
         channel.send(Dying(str(error)))
         status = _REFUSED

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from groundspeed.measure import supervisor
 from groundspeed.measure.process import Worker
-from groundspeed.measure.protocol import CaseDone, Dying, Job
+from groundspeed.measure.protocol import CaseDone, Done, Dying, Job, Ready
 from tests.measure import fake_worker
 from tests.measure.fake_worker import DIE, READY, phase, row, script, whole
 
@@ -102,6 +103,24 @@ def test_a_lost_device_is_told_in_its_own_words(monkeypatch):
     outcome, _ = fake_worker.supervise(monkeypatch, job(1), [lost, whole(1, "b")])
     assert outcome.rows[0, "a"].failure == "crash"
     assert outcome.rows[0, "a"].reason == "CUDA error: an illegal memory access in check of float32 N=0"
+
+
+def test_one_that_leaves_its_process_unfit_for_others_is_an_error_in_the_workers_words(monkeypatch):
+    refused = script(READY, phase("load", -1, "b"), Dying("double/b: it changes torch", "error"), "os._exit(2)")
+    outcome, asked = fake_worker.supervise(monkeypatch, job(2), [refused, whole(2, "a")])
+    assert [outcome.rows[case, "b"].failure for case in (0, 1)] == ["error"] * 2
+    assert told(outcome)[0, "b"] == told(outcome)[1, "b"] == "double/b: it changes torch"
+    assert told(outcome)[1, "a"] == "ok" and asked[1].implementations == ("a",)
+
+
+def test_a_record_keeps_the_versions_of_libraries_whose_implementations_ended_a_worker(monkeypatch):
+    def ready(**libraries):
+        return Ready(msgspec.structs.replace(READY.environment, libraries=libraries))
+
+    dies = script(ready(jax="1", tvm="2"), row(0, "a"), row(0, "b"), CaseDone(0), phase("check", 1, "b"), DIE)
+    others = script(ready(jax="1"), row(0, "a"), CaseDone(0), Done({}))
+    outcome, _ = fake_worker.supervise(monkeypatch, job(2), [dies, others])
+    assert outcome.rows[0, "b"].status == "ok" and outcome.environment.libraries == {"jax": "1", "tvm": "2"}
 
 
 @pytest.mark.parametrize("code", [0, 1])

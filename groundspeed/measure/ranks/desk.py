@@ -32,7 +32,7 @@ from groundspeed.measure.judging import (
     renewed,
     sheet_of,
 )
-from groundspeed.measure.opening import entries, open_all
+from groundspeed.measure.opening import Spoiled, entries, open_all
 from groundspeed.measure.protocol import Job
 from groundspeed.measure.ranks.trains import Trains, make_trains
 from groundspeed.measure.ranks.view import of_rank, view_of
@@ -109,11 +109,14 @@ class Desk:
         if uses_compiler(file for _, _, one in entries(self._job, self._tree) for file in one.files):
             preload.compiler()
 
-    def load(self) -> dict[str, Fault]:
-        """Load all implementations; those that cannot be, and why."""
-        opened = share_tunings(open_all(self._job, self._tree, lambda name: None), self._job.tunings)
+    def load(self) -> tuple[dict[str, Fault], str]:
+        """Load all implementations; those that cannot be and why, and which of them spoiled this process, if any."""
+        try:
+            opened = share_tunings(open_all(self._job, self._tree, lambda name: None), self._job.tunings)
+        except Spoiled as spoiled:
+            return {spoiled.label: Fault("error", spoiled.reason)}, spoiled.label
         self._opened = {name: of_rank(one) if isinstance(one, Contender) else one for name, one in opened.items()}
-        return {name: one for name, one in self._opened.items() if isinstance(one, Fault)}
+        return {name: one for name, one in self._opened.items() if isinstance(one, Fault)}, ""
 
     def free_memory(self) -> int:
         return free_memory(self._job.device)

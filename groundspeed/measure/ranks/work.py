@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from time import perf_counter
 
+import msgspec
+
 from groundspeed.errors import UserError
 from groundspeed.machine import visible_gpus
 from groundspeed.measure.bench import Fault, memory_shortage
@@ -79,6 +81,7 @@ class _Crews:
     def __init__(self, job: Job, spec: Operator, channel: Channel, seconds: dict[str, float]) -> None:
         self.job, self.spec, self.seconds = job, spec, seconds
         self.faults: dict[str, Fault] = {}  # of implementations that cannot be loaded
+        self._left_out: dict[str, Fault] = {}  # those of them that no crew is to load again
         self._never: dict[int, str] = {}  # world sizes that could not be had at the first try, and why
         self._had: set[int] = set()
         self.teller = Teller(channel)
@@ -136,12 +139,24 @@ class _Crews:
         start = perf_counter()
         self._phase("load", _LOAD_LIMIT)
         crew.ask("imports", limit=_LOAD_LIMIT)
-        faults = crew.ask("load", limit=_LOAD_LIMIT, only=0)[0]  # compiles what is to be compiled
-        for rank in range(1, world):
-            faults |= crew.ask("load", limit=_LOAD_LIMIT, only=rank)[0]
+        faults = dict(self._left_out)
+        for rank in range(world):  # one after the other: the first compiles what is to be compiled
+            found, spoiler = crew.ask("load", limit=_LOAD_LIMIT, only=rank)[0]
+            if spoiler:
+                self.end()
+                self._spent("load", start)
+                self._leave_out(spoiler, found[spoiler])
+                return self._opened(world)
+            faults |= found
         self.faults = faults
         self._spent("load", start)
         return crew
+
+    def _leave_out(self, name: str, fault: Fault) -> None:
+        """Have no further crew load it: it spoils the process for all others."""
+        self._left_out[name] = fault
+        left = tuple(other for other in self.job.implementations if other != name)
+        self.job = msgspec.structs.replace(self.job, implementations=left)
 
     def _tabled(self, crew: Crew) -> Table:
         environment = self._known
