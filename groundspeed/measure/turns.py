@@ -11,14 +11,16 @@ import importlib
 import importlib.util
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
 # Where autotuners time a candidate. Triton's own and a part of Inductor's end in the first; the rest of Inductor's are
-# methods of classes of which a version of torch may lack one. Torch's internals, by name.
+# methods of classes of which a version of torch may lack one. Torch's and Triton's internals, by name.
 _TRITON = ("triton.testing", "do_bench")
+_TUNER = ("triton.runtime.autotuner", "Autotuner", "_bench")
+_SHORT = {"warmup": 10, "rep": 50}  # ms; Triton's own 25 and 100 of each candidate are most of the turns there are
 _INDUCTOR = "torch._inductor.runtime.benchmarking"
 _CLASSES = ("TritonBenchmarker", "InductorBenchmarker", "TorchProfilerBenchmarker")
 _METHODS = ("benchmark_gpu", "benchmark_gpu_with_cuda_graph")
@@ -76,6 +78,29 @@ class Turns:
         return waiting
 
 
+def compiled_first(bench: Callable[..., Any]) -> Callable[..., Any]:
+    """Triton's method that times a candidate, which is compiled before it: by itself that happens in the turn."""
+
+    @functools.wraps(bench)
+    def compiling(tuner: Any, *arguments: Any, config: Any, **named: Any) -> Any:
+        # What cannot be compiled fails again when it is to be timed, and there the tuner knows what to make of it.
+        with suppress(Exception):
+            tuner.fn.run(*arguments, **{**named, **config.all_kwargs(), "warmup": True})
+        return bench(tuner, *arguments, config=config, **named)
+
+    return compiling
+
+
+def _shorter(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Fewer samples of a candidate where the caller does not say how many."""
+
+    @functools.wraps(function)
+    def short(*arguments: Any, **named: Any) -> Any:
+        return function(*arguments, **(_SHORT | named))
+
+    return short
+
+
 def autotuners_wait(turns: Turns, compiler: bool) -> None:
     """From now on the autotuners of this process time candidates in their turn alone: Inductor's where ``compiler``.
 
@@ -83,7 +108,11 @@ def autotuners_wait(turns: Turns, compiler: bool) -> None:
     """
     places: list[tuple[Any, str]] = []
     if importlib.util.find_spec("triton") is not None:
-        places.append((importlib.import_module(_TRITON[0]), _TRITON[1]))
+        testing, name = importlib.import_module(_TRITON[0]), _TRITON[1]
+        setattr(testing, name, _shorter(getattr(testing, name)))
+        places.append((testing, name))
+        tuner, method = getattr(importlib.import_module(_TUNER[0]), _TUNER[1]), _TUNER[2]
+        setattr(tuner, method, compiled_first(getattr(tuner, method)))
     if compiler:
         module = importlib.import_module(_INDUCTOR)
         classes = [getattr(module, name) for name in _CLASSES if hasattr(module, name)]

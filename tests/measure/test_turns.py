@@ -1,5 +1,6 @@
 """Autotuners of several processes take turns, and an autotuner that asks another has one turn for both."""
 
+import inspect
 import subprocess
 import sys
 import time
@@ -106,10 +107,16 @@ def test_triton_and_every_benchmarker_that_inductor_has_wait(tmp_path, monkeypat
         def benchmark_gpu(self, call):
             return super().benchmark_gpu(call) + 1
 
-    def do_bench(call):
+    def do_bench(call, warmup=25, rep=100):
+        lengths.append((warmup, rep))
         return call()
 
+    class Autotuner:
+        _bench = None
+
+    lengths = []
     fakes = {
+        "triton.runtime.autotuner": SimpleNamespace(Autotuner=Autotuner),
         "triton.testing": SimpleNamespace(do_bench=do_bench),
         "torch._inductor.runtime.benchmarking": SimpleNamespace(
             TritonBenchmarker=TritonBenchmarker, InductorBenchmarker=InductorBenchmarker
@@ -122,6 +129,52 @@ def test_triton_and_every_benchmarker_that_inductor_has_wait(tmp_path, monkeypat
     assert held == ["benchmark_gpu", "benchmark_gpu"]
     assert fakes["triton.testing"].do_bench(lambda: 3) == 3
     assert held[2:] == ["do_bench"]
+    fakes["triton.testing"].do_bench(lambda: 3, rep=7)
+    assert lengths[1:] == [(10, 50), (10, 7)]
+
+
+class Tuner:
+    """As much of Triton's Autotuner as times a candidate; notes what is compiled and what is timed."""
+
+    def __init__(self, fails=False):
+        self.fails, self.noted, self.fn = fails, [], self
+
+    def run(self, *arguments, warmup, **named):
+        self.noted.append(("compiled" if warmup else "launched", arguments, named))
+        if self.fails:
+            raise ValueError("no such tile")
+
+    def _bench(self, *arguments, config, **named):
+        self.noted.append(("timed", arguments, named))
+        return [float("inf")] if self.fails else [1.0]
+
+
+CONFIG = SimpleNamespace(all_kwargs=lambda: {"BLOCK": 64, "num_warps": 4})
+
+
+def test_a_candidate_is_compiled_before_its_turn():
+    tuner = Tuner()
+    bench = module.compiled_first(Tuner._bench)
+    assert bench(tuner, "x", config=CONFIG, grid=(1,), warmup=False) == [1.0]
+    assert tuner.noted == [
+        ("compiled", ("x",), {"grid": (1,), "BLOCK": 64, "num_warps": 4}),
+        ("timed", ("x",), {"grid": (1,), "warmup": False}),
+    ]
+
+
+def test_what_cannot_be_compiled_is_the_tuners_to_judge():
+    tuner = Tuner(fails=True)
+    assert module.compiled_first(Tuner._bench)(tuner, config=CONFIG, grid=(1,), warmup=False) == [float("inf")]
+    assert [what for what, *_ in tuner.noted] == ["compiled", "timed"]
+
+
+def test_this_triton_compiles_a_candidate_as_it_is_expected_to():
+    """Its internals may be renamed: then compiling would be in the turn again, or launch what it should not."""
+    autotuner = pytest.importorskip("triton.runtime.autotuner")
+    jit = pytest.importorskip("triton.runtime.jit")
+    assert inspect.signature(autotuner.Autotuner._bench).parameters["config"].kind is inspect.Parameter.KEYWORD_ONLY
+    assert inspect.signature(jit.JITFunction.run).parameters["warmup"].kind is inspect.Parameter.KEYWORD_ONLY
+    assert {"warmup", "rep"} <= set(inspect.signature(pytest.importorskip("triton.testing").do_bench).parameters)
 
 
 def test_this_torch_has_what_is_replaced():
