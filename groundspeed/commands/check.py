@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from groundspeed.errors import UserError
-from groundspeed.project import find_project, near, parse_targets
+from groundspeed.project import Project, find_project, near, parse_targets
 from groundspeed.report.units import counted
 from groundspeed.scaffold.marks import Unfinished, unfinished
 from groundspeed.selection import Selection
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     project = find_project(arguments.project)
     if arguments.stored:
-        return _stored(project.results, arguments)
+        return _stored(project, arguments)
     if arguments.machine:
         raise UserError("--machine goes with --stored: what is checked is this machine")
     tree = project.tree()
@@ -97,19 +97,19 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if count(entries, "ok") and not count(entries, "failed") else 1
 
 
-def _stored(results: Path, arguments: argparse.Namespace) -> int:
-    from groundspeed.report.kept_checks import kept_checks, markdown
+def _stored(project: Project, arguments: argparse.Namespace) -> int:
+    from groundspeed.report.kept_checks import kept_checks, markdown, still_there
 
     if arguments.targets or arguments.dtype or arguments.keep:
         raise UserError(
             "--stored goes with --machine alone: it prints all that was kept; type: groundspeed check --stored"
         )
     machine = arguments.machine or _this_machine()
-    kept, problems = kept_checks(results, machine)
+    kept, problems = kept_checks(project.results, machine, still_there(project.tree()))
     for problem in problems:
         print(f"groundspeed: {problem}", file=sys.stderr)
     if not kept:
-        there = sorted(folder.parent.name for folder in results.glob("*/checks"))
+        there = sorted(folder.parent.name for folder in project.results.glob("*/checks"))
         raise UserError(f"no checks of {machine} were kept{near(machine, there)}; type there: groundspeed check --keep")
     print("\n".join(markdown(kept)))
     return 0

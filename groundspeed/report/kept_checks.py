@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
+from groundspeed.errors import uncoloured
 from groundspeed.records import SUFFIX, Header, Measurement, Record, RecordError, read_record
 from groundspeed.report.columns import LIBRARIES, TITLES, column_of
 from groundspeed.report.remarks import count, failed, skipped
 from groundspeed.report.style import Style
+from groundspeed.tree import Tree
+
+There = Callable[[str, Measurement], bool]
+"""(operator, row of it) → whether it is of something that there still is."""
 
 
 @dataclass(frozen=True)
@@ -24,26 +31,46 @@ class KeptChecks:
         return bool(self.entries)
 
 
-def kept_checks(results: Path, machine: str) -> tuple[KeptChecks, list[str]]:
-    """What was kept of a machine, and what was wrong with files that cannot be read."""
+def kept_checks(results: Path, machine: str, there: There) -> tuple[KeptChecks, list[str]]:
+    """What was kept of a machine, of what is still there, and what was wrong with files that cannot be read."""
     records, problems = [], []
     for path in sorted((results / machine / "checks").glob(f"*/*{SUFFIX}"), key=lambda p: (p.parent.name, p.name)):
         try:
             records.append(read_record(path))
         except RecordError as error:
             problems.append(str(error))
-    return _newest(records), problems
+    return _newest(records, there), problems
 
 
-def _newest(records: Sequence[Record]) -> KeptChecks:
+def still_there(tree: Tree) -> There:
+    """Whether an implementation has a file and a case is among its spec's: later checks lack what is gone."""
+    found: dict[str, tuple[set[str], set[str]]] = {}
+
+    def there(operator: str, row: Measurement) -> bool:
+        if operator not in found:
+            names = {one.name for one in tree.implementations(operator)} if operator in tree.operators() else set()
+            found[operator] = names, {case.label for case in tree.spec(operator).check_cases} if names else set()
+        names, cases = found[operator]
+        return row.implementation in names and row.case_label in cases
+
+    return there
+
+
+def _newest(records: Sequence[Record], there: There) -> KeptChecks:
     """Of each implementation and case the row of the last record that has it. ``records`` are oldest first."""
     rows: dict[str, dict[tuple[str, str], tuple[Header, Measurement]]] = {}
     for record in records:
         found = rows.setdefault(record.header.operator, {})
-        found |= {(row.implementation, row.case_label): (record.header, row) for row in record.measurements}
+        own = [row for row in record.measurements if there(record.header.operator, row)]
+        found |= {(row.implementation, row.case_label): (record.header, row) for row in map(_clean, own)}
     headers = {header.run_id + header.operator: header for found in rows.values() for header, _ in found.values()}
-    entries = {operator: [row for _, row in rows[operator].values()] for operator in sorted(rows)}
+    entries = {operator: [row for _, row in rows[operator].values()] for operator in sorted(rows) if rows[operator]}
     return KeptChecks(entries, tuple(sorted(headers.values(), key=lambda header: header.started)))
+
+
+def _clean(row: Measurement) -> Measurement:
+    """Without control characters in what a library said: older records keep them."""
+    return msgspec.structs.replace(row, reason=uncoloured(row.reason)) if row.reason else row
 
 
 def markdown(kept: KeptChecks) -> list[str]:

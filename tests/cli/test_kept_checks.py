@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from groundspeed.records import Environment, Footer, Header, Measurement, Record, check_path, write_record
-from groundspeed.report.kept_checks import kept_checks, markdown
+from groundspeed.report.kept_checks import kept_checks, markdown, still_there
+from groundspeed.tree import Tree
 from tests.cli import toy_project
 from tests.cli.toy_project import ROOT, groundspeed
 
@@ -23,11 +24,35 @@ def keep(
     write_record(check_path(results, "m", run_id, operator), Record(header, rows, Footer(len(rows))))
 
 
+def all_there(operator: str, row: Measurement) -> bool:
+    return True
+
+
+def test_what_is_gone_is_left_out_and_what_a_library_said_is_plain(tmp_path: Path):
+    root = toy_project.make(tmp_path / "p", double={})
+    tree = Tree(root / "impls")
+    case = tree.spec("double").check_cases[0]
+    said = "\x1b[91merror\x1b[0m: no\x07"
+    gone = Measurement("torch_eager", "float32", {"N": 31337}, "ok")
+    rows = [
+        Measurement("torch_eager", case.dtype, case.dims, "failed", failure="error", reason=said),
+        Measurement("triton_old", case.dtype, case.dims, "ok"),
+        gone,
+    ]
+    keep(tmp_path, "1", "double", *rows)
+    keep(tmp_path, "1", "retired", row("torch_eager", 1))
+    kept, problems = kept_checks(tmp_path, "m", still_there(tree))
+    assert not problems
+    ((operator, (left,)),) = kept.entries.items()
+    assert (operator, left.implementation, left.shape) == ("double", "torch_eager", case.dims)
+    assert left.reason == "error: no"
+
+
 def test_pieces_are_put_together_and_the_newest_row_stands(tmp_path: Path):
     keep(tmp_path, "1", "relu", row("torch_eager", 1), row("triton_b", 1, "failed", failure="incorrect", reason="off"))
     keep(tmp_path, "2", "relu", row("triton_b", 1), row("cuda_v", 1, "skipped", reason="needs sm_90"))
     keep(tmp_path, "2", "add", row("torch_eager", 1), row("cupy_raw", 5, "failed", failure="error", reason="a | b"))
-    kept, problems = kept_checks(tmp_path, "m")
+    kept, problems = kept_checks(tmp_path, "m", all_there)
     text = "\n".join(markdown(kept))
     assert not problems
     assert text.startswith("NVIDIA Test, driver 580.1, torch 2.11.0, Triton 3.6.0; 2026-01-02; commit `01234567`.")
@@ -40,7 +65,7 @@ def test_pieces_are_put_together_and_the_newest_row_stands(tmp_path: Path):
 def test_libraries_share_a_column_where_there_are_any(tmp_path: Path):
     keep(tmp_path, "1", "relu", row("torch_eager", 1), row("jax_jit", 1), row("numba_thread", 2))
     keep(tmp_path, "1", "add", row("torch_eager", 1))
-    lines = markdown(kept_checks(tmp_path, "m")[0])
+    lines = markdown(kept_checks(tmp_path, "m", all_there)[0])
     assert "| operator | PyTorch | CUDA C++ | Triton | CuPy | libraries |" in lines
     assert "| relu | 1: 1 of 1 | – | – | – | 2: 2 of 2 |" in lines and "| add | 1: 1 of 1 | – | – | – | – |" in lines
 
@@ -49,7 +74,7 @@ def test_a_damaged_piece_is_named_and_the_others_stand(tmp_path: Path):
     keep(tmp_path, "1", "relu", row("torch_eager", 1))
     keep(tmp_path, "2", "add", row("torch_eager", 1), commit="ffffffffff", dirty=True)
     check_path(tmp_path, "m", "1", "relu").write_bytes(b"\x1f\x8b")
-    kept, (problem,) = kept_checks(tmp_path, "m")
+    kept, (problem,) = kept_checks(tmp_path, "m", all_there)
     assert "relu" in problem and list(kept.entries) == ["add"]
     assert "commit `ffffffff+`" in markdown(kept)[0]
 
@@ -77,6 +102,6 @@ def test_a_dtype_that_no_case_has_is_one_line(tmp_path: Path):
 
 def test_the_page_says_what_the_committed_checks_say():
     """docs/correctness.md is printed by ``groundspeed check --stored --machine nvidia-h200``."""
-    kept, problems = kept_checks(ROOT / "results", "nvidia-h200")
+    kept, problems = kept_checks(ROOT / "results", "nvidia-h200", still_there(Tree(ROOT / "impls")))
     page = (ROOT / "docs" / "correctness.md").read_text(encoding="utf-8")
     assert not problems and "\n".join(markdown(kept)) in page
