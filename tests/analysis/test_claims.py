@@ -69,6 +69,10 @@ def record(*rows: Measurement, gpu="NVIDIA H200", started="2026-01-01", operator
     return Record(header, (*rows, *timed), Footer(len(rows) + len(timed)))
 
 
+def with_command(one: Record, command: str) -> Record:
+    return msgspec.structs.replace(one, header=msgspec.structs.replace(one.header, command=command))
+
+
 def answer(one: Claim, *records: Record):
     (found,) = answers([one], Shelf.of(records))
     return found
@@ -133,6 +137,23 @@ def test_it_looks_back_a_few_records_and_reads_no_more_than_it_needs(tmp_path):
     shelf = Shelf({"relu": paths})
     assert answers([claim(implementation="torch_eager", quantity="bandwidth")], shelf)[0].ours is None
     assert len(shelf.problems) == 1 and str(paths[0]) in str(shelf.problems[0])
+
+
+def test_energy_is_measured_again_by_a_run_that_is_asked_for_it():
+    energy = claim(quantity="energy")
+    assert answer(energy).command == "groundspeed run --only relu --tier core --energy"
+    one = record(row("torch_eager", energy_nj=200.0), row("cuda_branch", energy_nj=100.0))
+    assert answer(energy, one).command == "groundspeed run --only relu --energy"
+    asked = with_command(one, "groundspeed run --only relu --tier core --energy --timer cupti")
+    assert answer(energy, asked).command == asked.header.command
+
+
+def test_a_command_that_repeats_itself_is_shown_without_that():
+    one = record(torch_eager=[400.0], cuda_branch=[100.0])
+    said = "--only relu/torch_eager --only relu/torch_eager --only 'relu/numba_*' --only relu/torch_eager"
+    found = answer(CLAIM, with_command(one, f"groundspeed run {said} --tier core"))
+    assert found.command == "groundspeed run --only relu/torch_eager --only 'relu/numba_*' --tier core"
+    assert answer(CLAIM, with_command(one, "")).command == "groundspeed run --only relu --tier core"
 
 
 def test_another_gpu_is_said_and_the_figure_shown_all_the_same():

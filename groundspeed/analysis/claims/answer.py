@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import pairwise
 from typing import Literal
 
 from groundspeed.analysis.claims.ledger import Claim
@@ -76,7 +78,7 @@ def _answer(claim: Claim, shelf: Shelf) -> Answer:
             cases += [(operator, _mean([value for _, value in found]))] if several else found
     if newest is None:
         return Answer(claim, "not measured", None, (), "", _command(claim))
-    command = _command(claim) if several else newest.header.command or _command(claim)
+    command = _command(claim) if several else _again(claim, newest.header.command)
     gpu = newest.header.environment.device_name
     ours = _mean([value for _, value in cases])
     return Answer(claim, _verdict(claim, ours), ours, tuple(cases), gpu, command)
@@ -100,7 +102,24 @@ def _command(claim: Claim) -> str:
     if not claim.operator:
         return ""
     only = "" if "*" in claim.operator else f"--only {claim.operator} "
-    return f"groundspeed run {only}--tier {claim.tier}"
+    return _measuring(claim, f"groundspeed run {only}--tier {claim.tier}")
+
+
+def _again(claim: Claim, recorded: str) -> str:
+    """The record's own command, each choice said once: there are records whose command repeats one."""
+    words: list[str] = []
+    for word in shlex.split(recorded):
+        if words[-1:] == ["--only"] and ("--only", word) in pairwise(words):
+            words.pop()
+        else:
+            words.append(word)
+    return _measuring(claim, shlex.join(words)) if words else _command(claim)
+
+
+def _measuring(claim: Claim, command: str) -> str:
+    """With ``--energy`` where the claim is about it: it takes a second a case, and a run must be asked for it."""
+    missing = claim.quantity == "energy" and "--energy" not in command
+    return f"{command} --energy" if missing else command
 
 
 def _verdict(claim: Claim, ours: float) -> Verdict:
