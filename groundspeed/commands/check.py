@@ -20,11 +20,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from groundspeed.errors import UserError
-from groundspeed.project import Project, find_project, near, parse_targets
+from groundspeed.project import Project, find_project, near, parse_targets, shown
 from groundspeed.report.units import counted
 from groundspeed.scaffold.marks import Unfinished, unfinished
 from groundspeed.selection import Selection
@@ -162,9 +161,8 @@ def _still_to_write(tree: Tree, entries: dict[str, Sequence[Measurement]], style
         return []
     lines = [style.bold("Still to write")]
     for one in marked:
-        file = one.file.relative_to(tree.root.parent)
         lines += [
-            f"  {file}:{one.line}",
+            f"  {shown(one.file)}:{one.line}",
             *textwrap.wrap(one.wanted, style.width, initial_indent="    ", subsequent_indent="    "),
         ]
     return [*lines, ""]

@@ -10,9 +10,11 @@ import pytest
 from groundspeed.errors import UserError
 from groundspeed.guests import GROUP, guests, tree_with_guests
 from groundspeed.operator import Case
+from groundspeed.scaffold.operator import operator_files
 from tests.cli import toy_project
 from tests.cli.toy_project import ADD, EAGER, SPEC, WRONG, groundspeed
 from tests.paths import ROOT, python_path
+from tests.ranks import scratch as ranks
 
 HALVED = SPEC.replace("2 * x", "x / 2").replace("Twice x", "Half of x")
 
@@ -62,6 +64,27 @@ def test_its_operator_and_its_implementations_are_listed_checked_and_measured(pr
     assert "torch_mine" in run.stdout and "halve" in run.stdout
     without = groundspeed("list", cwd=project, GROUNDSPEED_DEVICE="cpu").stdout
     assert "halve" not in without and "1 operators, 2 implementations" in without
+
+
+def test_a_line_that_it_left_to_be_written_is_pointed_at_where_it_lies(project, tmp_path):
+    begun = operator_files("begun")
+    site = install(tmp_path / "site", begun={Path(name).stem: text for name, text in begun.items()})
+    done = groundspeed("check", "begun", cwd=project, **visible(site))
+    assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
+    text = "".join(done.stdout.split())  # a long path is not wrapped, what is to be written is
+    for name in ("spec.py", "torch_eager.py"):
+        assert f"{site / 'mykernels' / 'ops' / 'begun' / name}:" in text
+
+
+@pytest.mark.slow
+def test_its_implementation_of_an_operator_over_ranks_is_checked_with_the_others(project, tmp_path):
+    summed = ranks.EAGER.replace("y = x.clone()", "y = x + 0")
+    (project / "impls" / "total").mkdir()
+    for stem, text in {"spec": ranks.SPEC, "torch_eager": ranks.EAGER}.items():
+        (project / "impls" / "total" / f"{stem}.py").write_text(text)
+    site = install(tmp_path / "site", total={"torch_mine": summed})
+    done = groundspeed("check", "total", cwd=project, **visible(site))
+    assert done.returncode == 0 and "4 checks passed" in done.stdout, done.stdout + done.stderr
 
 
 def test_what_it_gets_wrong_is_found(project, tmp_path):

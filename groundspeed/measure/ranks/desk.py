@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import distributed
 
+from groundspeed.guests import tree_with_guests
 from groundspeed.measure import calls, compilations, inputs, preload
 from groundspeed.measure.bench import Fault, as_fault
 from groundspeed.measure.compiler_use import uses_compiler
@@ -53,7 +54,7 @@ class Desk:
 
     def __init__(self, job: Job, rank: int, world: int) -> None:
         self._job, self._rank, self._world = job, rank, world
-        specs = Tree(Path(job.specs))
+        specs = tree_with_guests(Path(job.specs))
         self._tree = specs if job.specs == job.tree else Tree(Path(job.tree), specs=specs)
         self.roots = (self._tree.root, specs.root)
         self._spec = adopt_tolerance(view_of(self._tree.spec(job.operator), rank), job.tolerance)
