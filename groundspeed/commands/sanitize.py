@@ -94,14 +94,14 @@ def _chosen(targets: Sequence[str], tree: Tree) -> list[Implementation]:
 
 def _build(tree: Tree, chosen: Sequence[Implementation], gpu: str) -> None:
     """Compile what is not compiled yet, before anything is watched. A file that fails says so when it is loaded."""
-    from groundspeed.build import build_all, find_toolchain
+    from groundspeed.build import build_each, find_toolchain
 
-    sources = [one.cuda_source for one in chosen if one.cuda_source]
+    sources = [(tree.home(one).root, one.cuda_source) for one in chosen if one.cuda_source]
     capability = _capability(gpu)
     if not sources or not capability:
         return  # each process builds its own
     print(f"building {len(sources)} .cu files", file=sys.stderr, flush=True)
-    build_all(tree.root, sources, find_toolchain(capability))
+    build_each(sources, find_toolchain(capability))
 
 
 def _capability(gpu: str) -> str:

@@ -19,6 +19,7 @@ import torch
 from groundspeed.backends import backend
 from groundspeed.backends.base import Opened
 from groundspeed.errors import kind_and_line
+from groundspeed.guests import tree_with_guests
 from groundspeed.measure.referee.bits import reach
 from groundspeed.operator import Case, Operator
 from groundspeed.sanitizer.protocol import Began, Declined, Event, Finished, Raised, Ran, Request
@@ -29,7 +30,7 @@ Tell = Callable[[Event], None]
 
 def run_cases(request: Request, tell: Tell) -> None:
     """Run every case once, telling of each; after one that raises the device may be lost, so it is the last."""
-    tree = Tree(Path(request.tree))
+    tree = tree_with_guests(Path(request.tree))
     spec = tree.spec(request.operator)
     try:
         opened = _open(tree, request)
@@ -80,7 +81,7 @@ def _open(tree: Tree, request: Request) -> Opened:
         import cupy
 
         cupy.cuda.set_allocator(None)  # its memory pool hides what lies outside an array, as torch's does
-    return backend(implementation.backend).open_implementation(tree, implementation)
+    return backend(implementation.backend).open_implementation(tree.home(implementation), implementation)
 
 
 def _run(opened: Opened, tensors: Mapping[str, torch.Tensor], device: str) -> None:

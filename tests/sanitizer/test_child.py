@@ -71,6 +71,14 @@ def test_one_that_raises_is_the_last_in_one_line(root):
     assert isinstance(only, Raised) and only.case == "" and only.message.startswith("SyntaxError")
 
 
+def test_another_packages_implementation_is_run_from_its_own_folder(root, tmp_path, monkeypatch):
+    (tmp_path / "double").mkdir()
+    (tmp_path / "double" / "torch_theirs.py").write_text(toy_project.ADD)
+    guest = Tree(tmp_path)
+    monkeypatch.setattr("groundspeed.sanitizer.child.tree_with_guests", lambda path: Tree(path, guests=(guest,)))
+    assert told(root, "torch_theirs")[-1] == Finished()
+
+
 def test_as_a_process_it_leaves_its_events_and_status_0(root, tmp_path):
     (tmp_path / "request").write_bytes(msgspec.json.encode(request(root, "torch_raises")))
     command = [sys.executable, "-m", "groundspeed.sanitizer.child", str(tmp_path / "request"), str(tmp_path / "events")]
