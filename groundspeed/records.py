@@ -29,6 +29,7 @@ SCHEMA = 1
 SUFFIX = ".jsonl.gz"
 SELECTION_FILE = "selection"  # beside the records of a `groundspeed run`: what it is narrowed to, for --resume
 QUANTITIES = ("device_cold", "device_hot", "call", "host")
+CHOICES_BY = "; "  # what stands between two autotuners' choices
 
 Status = Literal["ok", "skipped", "failed"]
 Failure = Literal["build", "incorrect", "impossible", "crash", "oom", "timeout", "error"]
@@ -68,6 +69,7 @@ class Environment(msgspec.Struct, frozen=True, omit_defaults=True):
 class Ceilings(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the device reached in this session: bytes/s by kind of traffic, FLOP/s of a matmul by dtype.
 
+    ``mixes`` are the rates of kernels that read and write several arrays, as ``2:1``; calibrations alone measure them.
     ``link`` is the rate of a copy from page-locked host memory; 0 where it was not measured. ``peer`` is the rate at
     which a GPU sends to another while it receives as much, ``peer_one_way`` while it receives nothing; 0 on one GPU.
     """
@@ -79,6 +81,7 @@ class Ceilings(msgspec.Struct, frozen=True, omit_defaults=True):
     matmul: dict[str, float] = {}
     peer: float = 0.0
     peer_one_way: float = 0.0
+    mixes: dict[str, float] = {}
 
 
 class Accuracy(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -178,7 +181,7 @@ class Measurement(msgspec.Struct, frozen=True, omit_defaults=True):
     bus_bytes: int = 0  # between GPUs: what the busiest rank must send, for bus bandwidth; the slowest rank is timed
     items: int = 0  # samples (images, rows) in one call, for samples/s
     resources: list[KernelResources] = []
-    tuned: str = ""  # the configuration an autotuner chose
+    tuned: str = ""  # the configuration that an autotuner chose; several in the order of their launches, by CHOICES_BY
     clocks: Clocks | None = None
     notes: list[str] = []  # why another timer than usual, what its readings hold besides, how energy was had
 

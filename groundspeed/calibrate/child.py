@@ -169,9 +169,10 @@ def _found(one: Figure) -> Found:
 
 
 def _ceilings(timer: Timer) -> Iterator[Ceilings]:
-    from groundspeed.measure.ceilings import measure_ceilings
+    from groundspeed.measure.ceilings import measure_ceilings, mix_rates
 
-    yield measure_ceilings(("float32", "float16", "bfloat16"), True, timer)
+    found = measure_ceilings(("float32", "float16", "bfloat16"), True, timer)
+    yield msgspec.structs.replace(found, mixes=mix_rates(timer))
 
 
 if __name__ == "__main__":

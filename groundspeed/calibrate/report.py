@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from groundspeed.analysis.roofline import memory_time
 from groundspeed.analysis.rule import NOISE_PROCESSES, noise_floor
 from groundspeed.analysis.stats import median
 from groundspeed.calibrate.costs import COSTS
@@ -133,7 +135,26 @@ def _costs(calibration: Calibration) -> Table:
             rows.append([words, duration(median(values)), _share(_cv(values))])
     for words, values, unit in _ceilings(calibration.ceilings):
         rows.append([words, rate(median(values), unit), _share(_cv(values))])
+    return rows + [[words, value, cv] for words, value, cv in _mixes(calibration.ceilings)]
+
+
+def _mixes(found: Sequence[Ceilings]) -> list[tuple[str, str, str]]:
+    """A row a mix: what it reaches, and how far the model's ceiling is from that."""
+    rows = []
+    for name in dict.fromkeys(name for one in found for name in one.mixes):
+        own = [one for one in found if name in one.mixes]
+        reads, writes = map(int, name.split(":"))
+        gaps = [_modelled(one, reads, writes) / one.mixes[name] - 1 for one in own]
+        words = f"{reads} read to {writes} written; the model of ceilings: {median(gaps):+.1%}"
+        rates = [one.mixes[name] for one in own]
+        rows.append((words, rate(median(rates), "B/s"), _share(_cv(rates))))
     return rows
+
+
+def _modelled(ceilings: Ceilings, reads: int, writes: int) -> float:
+    """Bytes/s that the ceilings promise a mix."""
+    size = 1 << 30
+    return (reads + writes) * size / (1e-9 * (memory_time(ceilings, reads * size, writes * size) or math.inf))
 
 
 def _ceilings(found: Sequence[Ceilings]) -> list[tuple[str, list[float], str]]:

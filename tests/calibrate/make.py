@@ -47,7 +47,9 @@ def calibration(*more: Reading, **changes) -> Calibration:
         "ratios": ratios,
         "commit": "0123456789abcdef",
         "costs": [Cost("launch", process, 2_000.0) for process in range(12)],
-        "ceilings": [Ceilings(copy=4.3e12, read=4.4e12, write=4.7e12, matmul={"bfloat16": 7.8e14})],
+        "ceilings": [
+            Ceilings(copy=4.3e12, read=4.4e12, write=4.7e12, matmul={"bfloat16": 7.8e14}, mixes={"2:1": 4.2e12})
+        ],
         "missing": [Missing("do_bench", "not installed; type: pip install triton")],
     }
     return Calibration(**{**fields, **changes})

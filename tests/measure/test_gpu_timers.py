@@ -142,6 +142,18 @@ def test_ceilings_do_not_depend_on_which_timer_measures_them():
         assert math.isclose(getattr(by_cupti, kind), getattr(by_events, kind), rel_tol=0.03), kind
 
 
+def test_the_ceiling_of_an_operators_own_mix_is_what_a_kernel_of_that_mix_reaches():
+    """The model puts it together from copy, read and write: docs/measuring.md."""
+    from groundspeed.analysis.roofline import memory_time
+    from groundspeed.measure.ceilings import measure_ceilings, mix_rates
+
+    ceilings, mixes = measure_ceilings((), False, timer("cupti")), mix_rates(timer("cupti"))
+    for name, measured in mixes.items():
+        reads, writes = map(int, name.split(":"))
+        modelled = (reads + writes) * 1e18 / memory_time(ceilings, reads * 10**9, writes * 10**9)
+        assert math.isclose(modelled, measured, rel_tol=0.04), (name, modelled, measured)
+
+
 def test_a_memset_flush_empties_the_cache_too():
     from groundspeed.measure.timers.cupti import CuptiTimer
     from groundspeed.measure.timers.probes import MemsetFlush

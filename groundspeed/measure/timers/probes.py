@@ -30,6 +30,18 @@ def groundspeed_mark(sink):  # type: ignore[no-untyped-def]
     tl.store(sink, value, mask=value == 1)
 
 
+@triton.jit
+def groundspeed_mix(source, target, n, READS: tl.constexpr, WRITES: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Read READS arrays of n 32-bit words that lie one after the other, and write WRITES such arrays."""
+    offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = offsets < n
+    total = tl.zeros((BLOCK,), tl.int32)
+    for number in tl.static_range(READS):
+        total += tl.load(source + number * n + offsets, mask=inside)
+    for number in tl.static_range(WRITES):
+        tl.store(target + number * n + offsets, total + number, mask=inside)
+
+
 class Flush:
     """Empties the L2 by reading twice its size.
 
@@ -73,6 +85,14 @@ class MemsetFlush(Flush):
         if status != 0:
             raise RuntimeError(f"cuMemsetD8Async returned {status}")
         super().__call__()
+
+
+def mix(source: Any, target: Any, reads: int, writes: int, block: int) -> None:
+    """Read a tensor of 32-bit words whose ``reads`` equal parts are added up, and write ``writes`` parts of as many."""
+    n = source.numel() // reads
+    groundspeed_mix[(triton.cdiv(n, block),)](
+        source, target, n, READS=reads, WRITES=writes, BLOCK=block, num_warps=max(1, block // 512)
+    )
 
 
 def read(source: Any, sink: Any) -> None:
