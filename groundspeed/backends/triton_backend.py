@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
-from collections.abc import Mapping
-from types import ModuleType
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from groundspeed.backends.base import Opened, prepare_of, torch_outputs, unsupported_of
-from groundspeed.records import KernelResources
+from groundspeed.backends.triton_kernels import Kernel, files_of, kernels_of, kernels_of_tree
+from groundspeed.backends.triton_launches import Launch, choices_of, noted, resources_of
 from groundspeed.tree import Implementation, Tree
 
 
@@ -28,60 +29,47 @@ def open_implementation(tree: Tree, implementation: Implementation) -> Opened:
     module = tree.load(f"{implementation.operator}.{implementation.name}")
     if interpreting():
         _one_configuration(tree)
+    files = files_of(tree, implementation)
+
+    def kernels() -> tuple[Kernel, ...]:
+        return kernels_of(tree, files)  # each time anew: some import a helper as late as in prepare
+
+    seen = _Seen(kernels)
     return Opened(
         prepare=prepare_of(module),
         unsupported=unsupported_of(module),
         to_torch=torch_outputs,
-        own_kernels=lambda: frozenset(_kernel_names(tree)),
-        resources=lambda: _resources(module),
-        tuned=lambda: _tuned(module),
-        tuning=lambda: {name: _learnt(tuner) for name, tuner in _tuners(module).items()},
-        adopt_tuning=lambda learnt: _adopt(module, learnt),
+        own_kernels=lambda: frozenset(kernel.name for kernel in kernels_of_tree(tree)),
+        watch=seen.watch,
+        resources=lambda: resources_of(seen.launches),
+        tuned=lambda: choices_of(seen.launches),
+        tuning=lambda: {place: _learnt(tuner) for place, tuner in _tuners(kernels()).items()},
+        adopt_tuning=lambda learnt: _adopt(_tuners(kernels()), learnt),
     )
 
 
-def _modules(tree: Tree) -> list[ModuleType]:
-    import sys
+class _Seen:
+    """What an implementation launched while it was last watched."""
 
-    prefix = tree.package + "."
-    return [module for name, module in list(sys.modules.items()) if name.startswith(prefix) and module is not None]
+    def __init__(self, kernels: Callable[[], Sequence[Kernel]]) -> None:
+        self._kernels = kernels
+        self.launches: Sequence[Launch] = ()
 
-
-def _chain(kernel: Any) -> list[Any]:
-    """A decorated kernel and what its decorators (autotune, heuristics) wrap, outermost first."""
-    links: list[Any] = []
-    while kernel is not None and len(links) < 8:
-        links.append(kernel)
-        kernel = getattr(kernel, "fn", None)
-    return links
-
-
-def _kernels(module: ModuleType) -> list[list[Any]]:
-    """The Triton kernels among a module's globals, as chains; plain Python functions do not count."""
-    found = []
-    for value in list(vars(module).values()):
-        if type(value).__module__.startswith("triton.runtime") and hasattr(value, "fn"):  # a Config has none
-            found.append(_chain(value))
-    return found
-
-
-def _kernel_names(tree: Tree) -> set[str]:
-    """Names of all kernels of the tree that are loaded: a shared helper's kernel counts as the implementation's own."""
-    return {chain[-1].__name__ for module in _modules(tree) for chain in _kernels(module)}
+    @contextlib.contextmanager
+    def watch(self) -> Iterator[None]:
+        with noted(self._kernels()) as self.launches:
+            yield
 
 
 def _one_configuration(tree: Tree) -> None:
     """Leave each autotuner one configuration: the interpreter checks arithmetic, it has nothing to tune."""
-    for module in _modules(tree):
-        for chain in _kernels(module):
-            for link in chain:
-                if len(getattr(link, "configs", ())) > 1:
-                    link.configs = link.configs[:1]
+    for tuner in _tuners(kernels_of_tree(tree)).values():
+        tuner.configs = tuner.configs[:1]
 
 
-def _tuners(module: ModuleType) -> dict[str, Any]:
-    """The autotuners of a module by the name of the kernel that each wraps."""
-    return {chain[-1].__name__: link for chain in _kernels(module) for link in chain if hasattr(link, "configs")}
+def _tuners(kernels: Sequence[Kernel]) -> dict[str, Any]:
+    """The autotuners by the place of the kernel that each is around."""
+    return {kernel.place: kernel.tuner for kernel in kernels if kernel.tuner is not None}
 
 
 def _learnt(tuner: Any) -> list[list[Any]]:
@@ -93,36 +81,9 @@ def _is_plain(value: object) -> bool:
     return value is None or isinstance(value, bool | int | float | str)
 
 
-def _adopt(module: ModuleType, learnt: Mapping[str, Any]) -> None:
-    for name, tuner in _tuners(module).items():
+def _adopt(tuners: Mapping[str, Any], learnt: Mapping[str, Any]) -> None:
+    for place, tuner in tuners.items():
         known = {str(configuration): configuration for configuration in tuner.configs}
-        for key, chosen in learnt.get(name, ()):
+        for key, chosen in learnt.get(place, ()):
             if chosen in known:
                 tuner.cache.setdefault(tuple(key), known[chosen])
-
-
-def _tuned(module: ModuleType) -> str:
-    chosen = [str(link.best_config) for chain in _kernels(module) for link in chain if hasattr(link, "best_config")]
-    return "; ".join(sorted(set(chosen)))
-
-
-def _resources(module: ModuleType) -> tuple[KernelResources, ...]:
-    found: dict[str, KernelResources] = {}
-    for chain in _kernels(module):
-        for compiled in _compiled(chain[-2] if len(chain) > 1 else chain[-1]):
-            registers = getattr(compiled, "n_regs", None)
-            if registers is None:
-                continue  # compiled while tuning and never loaded
-            found[compiled.name] = KernelResources(
-                name=compiled.name,
-                registers=int(registers),
-                shared_bytes=int(getattr(compiled.metadata, "shared", 0)),
-                spill_bytes=4 * int(getattr(compiled, "n_spills", 0) or 0),
-            )
-    return tuple(found.values())
-
-
-def _compiled(kernel: Any) -> list[Any]:
-    """Compiled variants of a JITFunction, newest last. Triton keeps them per device."""
-    caches = getattr(kernel, "device_caches", {})
-    return [variant for entry in caches.values() for variant in entry[0].values()]

@@ -76,7 +76,7 @@ def prepare(
         run = contender.opened.prepare(tensors)
         synchronize(device)
         prepare_ns = time.perf_counter_ns() - start
-    with phase("first run", contender.name):
+    with phase("first run", contender.name), contender.opened.watch():
         start = time.perf_counter_ns()
         output = run()
         synchronize(device)

@@ -191,11 +191,12 @@ def test_equal_kernels_take_over_what_the_other_side_learnt(triton_module):
     module.tuned.cache[(64, "fp32")] = module.configs[1]
     module.tuned.cache[(64, object())] = module.configs[1]  # no key that another process could have
     learnt = msgspec.json.decode(msgspec.json.encode(one.tuning()))
-    assert learnt == {"tuned": [[[64, "fp32"], str(module.configs[1])]]}
+    assert learnt == {"double.triton_tuned.tuned": [[[64, "fp32"], str(module.configs[1])]]}
     module.tuned.cache.clear()
     module.tuned.cache[(32, "fp32")] = module.configs[0]
     one.adopt_tuning(learnt)
-    one.adopt_tuning({"unknown": [], "tuned": [[[32, "fp32"], str(module.configs[1])], [[8, "fp32"], "no such one"]]})
+    later = [[[32, "fp32"], str(module.configs[1])], [[8, "fp32"], "no such one"]]
+    one.adopt_tuning({"unknown": [], "double.triton_tuned.tuned": later})
     assert module.tuned.cache == {(64, "fp32"): module.configs[1], (32, "fp32"): module.configs[0]}
 
 
