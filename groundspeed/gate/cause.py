@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from groundspeed.gate.paired import PairOutcome
-from groundspeed.records import Measurement
+from groundspeed.records import CHOICES_BY, Measurement
 
 
 def likely_cause(outcomes: Sequence[PairOutcome]) -> str:
     """The autotuner's choices where they differ, then the kernels launched, then the compilers' resources; or ""."""
     parts = [
-        _differ("the autotuner chose {head} (base: {base})", outcomes, lambda m: m.tuned),
+        _differ("the autotuner chose {head} (base: {base})", outcomes, lambda m: m.tuned, _other_choices),
         _differ("kernels a call: {head} (base: {base})", outcomes, lambda m: _known(len(m.kernels), m.kernels)),
         _differ("registers: {head} (base: {base})", outcomes, lambda m: _known(_registers(m), m.resources)),
         _differ("bytes spilled: {head} (base: {base})", outcomes, lambda m: _known(_spills(m), m.resources)),
@@ -20,10 +20,31 @@ def likely_cause(outcomes: Sequence[PairOutcome]) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def _differ(form: str, outcomes: Sequence[PairOutcome], describe: Callable[[Measurement], str]) -> str:
+def _whole(base: str, head: str) -> tuple[str, str]:
+    return base, head
+
+
+def _differ(
+    form: str,
+    outcomes: Sequence[PairOutcome],
+    describe: Callable[[Measurement], str],
+    shorten: Callable[[str, str], tuple[str, str]] = _whole,
+) -> str:
     base = _usual([describe(outcome.base) for outcome in outcomes])
     head = _usual([describe(outcome.head) for outcome in outcomes])
-    return form.format(base=base, head=head) if base and head and base != head else ""
+    if not (base and head and base != head):
+        return ""
+    base, head = shorten(base, head)
+    return form.format(base=base, head=head)
+
+
+def _other_choices(base: str, head: str) -> tuple[str, str]:
+    """Without the choices that are alike; whole where there are more on one side, so that none has its counterpart."""
+    ours, theirs = base.split(CHOICES_BY), head.split(CHOICES_BY)
+    if len(ours) != len(theirs):
+        return base, head
+    other = [(one, another) for one, another in zip(ours, theirs, strict=True) if one != another]
+    return CHOICES_BY.join(one for one, _ in other), CHOICES_BY.join(another for _, another in other)
 
 
 def _usual(descriptions: list[str]) -> str:

@@ -108,11 +108,14 @@ def _kernel(same: Sequence[Launch], calls: int) -> Kernel:
 
 
 def _resource_of(kernel: Kernel, resources: Sequence[KernelResources]) -> KernelResources | None:
-    """By the name with its template; else by the bare name, where the registers leave no doubt which it is."""
+    """By the name with its template, else by the bare name; of several where the registers leave no doubt.
+
+    A call may launch several variants of a Triton kernel, which have one name.
+    """
     exact = [one for one in resources if instance_name(one.name) == instance_name(kernel.name)]
-    if exact:
+    if len(exact) == 1:
         return exact[0]
-    alike = [one for one in resources if short_name(one.name) == short_name(kernel.name)]
+    alike = exact or [one for one in resources if short_name(one.name) == short_name(kernel.name)]
     if kernel.registers is not None:
         alike = [one for one in alike if one.registers in (0, kernel.registers)]
     same = {(one.registers, one.shared_bytes, one.spill_bytes) for one in alike}

@@ -80,6 +80,14 @@ def test_by_the_bare_name_only_where_registers_leave_no_doubt():
     assert sure.spill_bytes == 16 and unsure.spill_bytes is None
 
 
+def test_variants_of_one_name_are_told_apart_by_their_registers():
+    variants = (KernelResources("row", 32, 0, 0), KernelResources("row", 255, 0, 64))
+    few, many, unsure = with_resources(
+        [kernel("row", registers=32), kernel("row", registers=255), kernel("row")], variants
+    )
+    assert (few.spill_bytes, many.spill_bytes, unsure.spill_bytes) == (0, 64, None)
+
+
 @pytest.mark.parametrize(
     ("of", "threads", "registers", "shared", "blocks", "share", "limiter"),
     [
