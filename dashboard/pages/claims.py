@@ -20,7 +20,7 @@ from groundspeed.analysis.claims import Answer, Claim, LedgerError, Shelf, answe
 from groundspeed.records import Record
 
 LEDGER = Path("impls") / "claims.toml"
-MARKS = {"reproduced": "✓", "exceeded": "✓✓", "not reproduced": "✕", "not measured": "–"}
+MARKS = {"reproduced": "✓", "exceeded": "✓✓", "not reproduced": "✕", "measured": "•", "not measured": "–"}
 
 
 def draw(state: State, view: View | None, frames: Frames, repository: Path) -> list[Any]:
@@ -50,7 +50,7 @@ def _shelf(view: View, claims: Sequence[Claim]) -> Shelf:
         (pl.col("machine") == view.machine) & (pl.col("project") == OUR_PROJECT)
     ).sort("started", descending=True)
     results = view.frames.snapshot.results
-    patterns = {claim.operator for claim in claims if claim.operator}
+    patterns = {operator for claim in claims if claim.operator for operator in claim.operators}
     entries: dict[str, list[Path | Record]] = {}
     for operator, source in runs.select("operator", "source").iter_rows():
         if any(fnmatchcase(operator, pattern) for pattern in patterns):
@@ -107,7 +107,7 @@ def _row(state: State, answer: Answer) -> dict[str, Any]:
 def _subject(claim: Claim) -> str:
     if not claim.operator:
         return ""
-    over = " ".join(("over", claim.over, claim.baseline_dtype, claim.baseline_cases)).rstrip() if claim.is_ratio else ""
+    over = f"over {claim.taken_over}" if claim.taken_over else ""
     return f"{claim.subject} {over}, {claim.quantity}".replace(" ,", ",").replace(",", ", ").replace(",  ", ", ")
 
 

@@ -71,7 +71,8 @@ def _summary(found: Sequence[Answer]) -> str:
     counts = Counter(answer.verdict for answer in found)
     answered = len(found) - counts["not measured"]
     told: tuple[Verdict, ...] = ("exceeded", "reproduced", "not reproduced")
-    return f"{len(found)} claims, {answered} with a figure of ours: " + ", ".join(f"{counts[v]} {v}" for v in told)
+    summary = f"{len(found)} claims, {answered} with a figure of ours: " + ", ".join(f"{counts[v]} {v}" for v in told)
+    return f"{summary}, {counts['measured']} without a published one" if counts["measured"] else summary
 
 
 def _gpu_machine(results: Path) -> str | None:
@@ -85,30 +86,29 @@ def _gpu_machine(results: Path) -> str | None:
 def _lines(answer: Answer) -> list[str]:
     claim = answer.claim
     lines = textwrap.wrap(f"{claim.source}: {claim.claim}", _WIDTH)
-    where = f"on {claim.gpu}" if claim.gpu else "on a GPU that is not named"
-    shape = f"for {claim.shape}" if claim.shape else ""
-    lines += _wrapped("published", " ".join(filter(None, (answer.published, where, shape))))
+    lines += _wrapped("published", _published(answer))
     if claim.reason:
         return [*lines, *_wrapped("ours", f"none: {claim.reason}"), *_address(claim)]
-    lines += _wrapped("of", claim.subject + _over(claim))
+    lines += _wrapped("of", claim.subject + (f" over {claim.taken_over}" if claim.taken_over else ""))
     lines += _wrapped("ours", f"{_figure(answer)}: {answer.verdict}" if answer.cases else answer.verdict)
     if len(answer.cases) > 1:
         lines += [f"             {answer.quantity.show(value):>12}  {label}" for label, value in answer.cases]
     return [*lines, *_wrapped("again", answer.command), *_address(claim)]
 
 
-def _over(claim: Claim) -> str:
-    """What a ratio is taken over."""
-    return (
-        " ".join((" over", claim.over, claim.baseline_dtype, claim.baseline_cases)).rstrip() if claim.is_ratio else ""
-    )
+def _published(answer: Answer) -> str:
+    claim = answer.claim
+    if claim.published is None:
+        return answer.published
+    where = f"on {claim.gpu}" if claim.gpu else "on a GPU that is not named"
+    return " ".join(filter(None, (answer.published, where, f"for {claim.shape}" if claim.shape else "")))
 
 
 def _figure(answer: Answer) -> str:
     """Ours: how it compares with the published figure where it is no ratio itself, over how much, on which GPU."""
-    assert answer.ours is not None and answer.relative is not None
+    assert answer.ours is not None
     shown = answer.quantity.show(answer.ours)
-    if not answer.claim.is_ratio and answer.quantity.better != "neither":
+    if answer.relative is not None and not answer.claim.is_ratio and answer.quantity.better != "neither":
         shown += f", {significant(answer.relative)} times the published figure"
     if len(answer.cases) > 1:
         shown += f", over {len(answer.cases)} {'operators' if '*' in answer.claim.operator else 'cases'}"

@@ -1,16 +1,13 @@
-"""The claims ledger: reading it, and what records say to a claim."""
+"""What records say to a claim."""
 
 from __future__ import annotations
-
-from fnmatch import fnmatchcase
-from pathlib import Path
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundspeed.analysis.claims import QUANTITIES, ROUNDING, Claim, LedgerError, Shelf, answers, read_claims
+from groundspeed.analysis.claims import QUANTITIES, ROUNDING, Claim, Shelf, answers
 from groundspeed.analysis.claims.shelf import LOOK_BACK
 from groundspeed.records import (
     Ceilings,
@@ -23,9 +20,7 @@ from groundspeed.records import (
     record_path,
     write_record,
 )
-from groundspeed.tree import Tree
 
-LEDGER = Path(__file__).parents[2] / "impls" / "claims.toml"
 CLAIM = Claim(
     source="001",
     claim="twice as fast",
@@ -257,6 +252,72 @@ def test_each_ratio_from_two(quantity, ratio):
     assert answer(claim(quantity=quantity), one).ours == pytest.approx(ratio)
 
 
+def passes(forward: dict[str, float], backward: dict[str, float], field="device_cold") -> list[Record]:
+    """A record of relu and one of its backward pass, on one case."""
+    return [
+        record(*(row(name, **{field: value}) for name, value in values.items()), operator=operator)
+        for operator, values in (("relu", forward), ("relu_backward", backward))
+    ]
+
+
+TRAINED = claim(quantity="training speedup")
+
+
+def test_a_training_speedup_is_of_both_passes_together():
+    found = answer(
+        TRAINED, *passes({"torch_eager": 300.0, "cuda_branch": 100.0}, {"torch_eager": 100.0, "cuda_branch": 100.0})
+    )
+    assert found.cases == (("float32 N=1", pytest.approx(2.0)),) and found.verdict == "reproduced"
+    assert (
+        found.command == "groundspeed run --only relu --only relu_backward --tier core" and found.gpu == "NVIDIA H200"
+    )
+
+
+def test_the_larger_pass_is_what_training_needs_of_memory():
+    sides = passes(
+        {"torch_eager": 300, "cuda_branch": 100}, {"torch_eager": 500, "cuda_branch": 200}, "peak_memory_bytes"
+    )
+    assert answer(claim(quantity="training memory"), *sides).ours == pytest.approx(2.5)
+    only_forward = passes(
+        {"torch_eager": 900, "cuda_branch": 100}, {"torch_eager": 5, "cuda_branch": 200}, "peak_memory_bytes"
+    )
+    assert answer(claim(quantity="training memory"), *only_forward).ours == pytest.approx(4.5)
+
+
+def test_a_pass_is_joined_with_one_of_its_own_family():
+    sides = passes(
+        {"torch_formula": 900.0, "cuda_row": 10.0, "triton_row": 90.0},
+        {"torch_formula": 900.0, "torch_eager": 1.0, "cuda_block": 170.0, "triton_block": 10.0},
+    )
+    families = claim(
+        quantity="training speedup",
+        implementation="cuda_*,triton_*",
+        baseline="torch_formula",
+    )
+    assert answer(families, *sides).ours == pytest.approx(18.0)
+    named = msgspec.structs.replace(families, implementation="cuda_row", backward="cuda_block")
+    assert answer(named, *sides).ours == pytest.approx(10.0)
+    other = msgspec.structs.replace(named, baseline_backward="torch_eager")
+    assert answer(other, *sides).ours == pytest.approx(901 / 180)
+    missing = msgspec.structs.replace(named, backward="cuda_none")
+    assert answer(missing, *sides).ours is None
+
+
+def test_the_newest_pair_of_records_that_have_a_case_together_answers():
+    old = passes({"torch_eager": 300.0, "cuda_branch": 100.0}, {"torch_eager": 300.0, "cuda_branch": 100.0})
+    newer = record(row("torch_eager", 2, device_cold=1.0), row("cuda_branch", 2, device_cold=1.0), started="2026-02-01")
+    alone = record(cuda_branch=[1.0], started="2026-03-01", operator="relu_backward")
+    assert answer(TRAINED, *old, newer, alone).cases == (("float32 N=1", pytest.approx(3.0)),)
+    assert answer(TRAINED, old[0]).ours is None and answer(TRAINED, old[1]).ours is None
+
+
+def test_beside_a_source_without_a_figure_ours_is_only_shown():
+    found = answer(claim(published=None), record(torch_eager=[200.0], cuda_branch=[100.0]))
+    assert found.verdict == "measured" and found.ours == pytest.approx(2.0)
+    assert found.published == "no figure" and found.relative is None and not found.other_gpu
+    assert answer(claim(published=None)).verdict == "not measured"
+
+
 @pytest.mark.parametrize("quantity", [name for name in QUANTITIES if not name.startswith("kernel ")])
 def test_a_quantity_that_was_not_measured_is_not_made_up(quantity):
     bare = record(row("cuda_branch", kernels=[]), row("torch_eager", kernels=[]), ceilings=None)
@@ -267,61 +328,3 @@ def test_parts_of_a_call_add_up():
     one = record(row("cuda_branch", **{**FIELDS, "call": 700.0}))
     shares = [answer(claim(quantity=f"{part} share"), one).ours for part in ("launch", "compute", "memory")]
     assert shares[0] == 0.0 and sum(shares) == pytest.approx(100.0)
-
-
-FAULTY = {
-    "[[claim]]\nsource = 1": "source",
-    "[[claim": "claims.toml cannot be used",
-    '[[claim]]\nsource = "a"\nspeedup = 2': "speedup",
-    '[[claim]]\nsource = "a"\nclaim = "b"\npublished = [2, 1]\nreason = "c"': "lowest, highest",
-    '[[claim]]\nsource = "a"\nclaim = "b"\npublished = [1, 2]\nreason = "c"\nquantity = "beauty"': "unknown quantity",
-    '[[claim]]\nsource = "a"\nclaim = "b"\npublished = [1, 2]': "or the reason",
-    '[[claim]]\nsource = "a"\nclaim = "b"\npublished = [1, 2]\noperator = "x"': "or the reason",
-    '[[claim]]\nsource = "a"\nclaim = "b"\npublished = [1, 2]\noperator = "x"\nimplementation = "y"\nkernels = "z"': (
-        "kernels belongs to"
-    ),
-    '[[claim]]\nsource = "a"\nclaim = "b"\npublished = [1, 2]\noperator = "x"\nimplementation = "y"\nkernels = "("\n'
-    'quantity = "kernel share"': "regular expression",
-}
-
-
-@pytest.mark.parametrize("text", FAULTY)
-def test_a_faulty_ledger_is_one_clear_line(tmp_path, text):
-    ledger = tmp_path / "claims.toml"
-    ledger.write_text(text, encoding="utf-8")
-    with pytest.raises(LedgerError, match=r"claims\.toml cannot be used") as caught:
-        read_claims(ledger)
-    assert "\n" not in str(caught.value) and FAULTY[text] in str(caught.value)
-
-
-def test_a_ledger_that_is_not_there(tmp_path):
-    with pytest.raises(LedgerError, match="No such file"):
-        read_claims(tmp_path / "none.toml")
-
-
-CLAIMS = read_claims(LEDGER)
-OURS = [one for one in CLAIMS if one.operator and "*" not in one.operator]
-TREE = Tree(LEDGER.parent)
-
-
-def test_at_most_a_fifth_can_have_no_answer():
-    assert len(CLAIMS) >= 80
-    assert sum(bool(one.reason) for one in CLAIMS) <= len(CLAIMS) / 5
-
-
-@pytest.mark.parametrize("one", OURS, ids=lambda one: f"{one.subject} {one.quantity}")
-def test_every_claim_of_the_ledger_is_about_something_there_is(one):
-    assert one.operator in TREE.operators()
-    names = {implementation.name for implementation in TREE.implementations(one.operator)}
-    for patterns in (one.implementation, one.over):
-        assert any(fnmatchcase(name, pattern.strip()) for name in names for pattern in patterns.split(",")), patterns
-    spec = TREE.spec(one.operator)
-    cases = [case for case in spec.tier_cases(one.tier) if fnmatchcase(case.shape_label, one.cases or "*")]
-    assert [case for case in cases if one.dtype in ("", case.dtype)], "no case of this tier"
-    over = [case for case in spec.tier_cases(one.tier) if fnmatchcase(case.shape_label, one.baseline_cases or "*")]
-    assert [case for case in over if (one.baseline_dtype or one.dtype) in ("", case.dtype)]
-
-
-@pytest.mark.parametrize("one", CLAIMS, ids=lambda one: one.claim)
-def test_every_claim_says_who_says_it(one):
-    assert one.source.startswith(("000, ", "001, ", "002, ", "003, ", "004, ")) or one.url.startswith("https://")

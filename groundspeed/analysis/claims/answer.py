@@ -13,10 +13,11 @@ from groundspeed.analysis.claims.ledger import Claim
 from groundspeed.analysis.claims.ours import Value, values
 from groundspeed.analysis.claims.quantities import QUANTITIES, Quantity
 from groundspeed.analysis.claims.shelf import Shelf
+from groundspeed.analysis.claims.training import joined
 from groundspeed.analysis.stats import geometric_mean
 from groundspeed.records import Record
 
-Verdict = Literal["reproduced", "exceeded", "not reproduced", "not measured"]
+Verdict = Literal["reproduced", "exceeded", "not reproduced", "measured", "not measured"]
 
 # A published figure is given to one or two digits: what rounds to it reproduces it.
 ROUNDING = 0.05
@@ -43,12 +44,16 @@ class Answer:
 
     @property
     def other_gpu(self) -> bool:
-        """Whether ours is not the GPU that the claim was made for, or that one is not told."""
+        """Whether ours is not the GPU that a figure was published for, or that one is not told."""
+        if self.claim.published is None:
+            return False
         return bool(self.gpu) and (not self.claim.gpu or self.claim.gpu.casefold() not in self.gpu.casefold())
 
     @property
     def published(self) -> str:
         """``1.15× to 1.30×``, or one figure."""
+        if self.claim.published is None:
+            return "no figure"
         low, high = self.claim.published
         show = self.quantity.show
         return show(low) if low == high else f"{show(low)} to {show(high)}"
@@ -56,7 +61,7 @@ class Answer:
     @property
     def relative(self) -> float | None:
         """Ours over the published figure, or over the nearer end of its range; 1 inside it."""
-        if self.ours is None:
+        if self.ours is None or self.claim.published is None:
             return None
         low, high = self.claim.published
         return self.ours / min(max(self.ours, low), high)
@@ -78,7 +83,7 @@ def _answer(claim: Claim, shelf: Shelf) -> Answer:
             cases += [(operator, _mean([value for _, value in found]))] if several else found
     if newest is None:
         return Answer(claim, "not measured", None, (), "", _command(claim))
-    command = _command(claim) if several else _again(claim, newest.header.command)
+    command = _command(claim) if several or claim.is_training else _again(claim, newest.header.command)
     gpu = newest.header.environment.device_name
     ours = _mean([value for _, value in cases])
     return Answer(claim, _verdict(claim, ours), ours, tuple(cases), gpu, command)
@@ -86,6 +91,8 @@ def _answer(claim: Claim, shelf: Shelf) -> Answer:
 
 def _newest(claim: Claim, shelf: Shelf, operator: str) -> tuple[Record | None, list[Value]]:
     """The newest record with an answer: one that was narrowed to other implementations does not hide it."""
+    if claim.is_training:
+        return joined(claim, shelf)
     for record in shelf.newest(operator):
         found = values(claim, record)
         if found:
@@ -101,7 +108,7 @@ def _mean(found: list[float]) -> float:
 def _command(claim: Claim) -> str:
     if not claim.operator:
         return ""
-    only = "" if "*" in claim.operator else f"--only {claim.operator} "
+    only = "" if "*" in claim.operator else "".join(f"--only {operator} " for operator in claim.operators)
     return _measuring(claim, f"groundspeed run {only}--tier {claim.tier}")
 
 
@@ -123,6 +130,8 @@ def _measuring(claim: Claim, command: str) -> str:
 
 
 def _verdict(claim: Claim, ours: float) -> Verdict:
+    if claim.published is None:
+        return "measured"
     low, high = claim.published[0] * (1 - ROUNDING), claim.published[1] * (1 + ROUNDING)
     better = QUANTITIES[claim.quantity].better
     if (better == "higher" and ours > high) or (better == "lower" and ours < low):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
-from groundspeed.analysis.claims.ledger import Claim
+from groundspeed.analysis.claims.ledger import Claim, patterns_of
 from groundspeed.analysis.claims.quantities import QUANTITIES
 from groundspeed.analysis.roofline import ceiling, compute_time, memory_time
 from groundspeed.analysis.speedup import paired_speedup
@@ -27,7 +27,7 @@ def values(claim: Claim, record: Record) -> list[Value]:
     of = _with_kernels(claim) if claim.kernels else _OF_ONE[claim.quantity]
     best: dict[str, float] = {}
     prefer = min if QUANTITIES[claim.quantity].better == "lower" else max
-    for entry in _entries(record, claim.implementation, claim.dtype, claim.cases):
+    for entry in entries(record, claim.implementation, claim.dtype, claim.cases):
         value = of(record, entry)
         if value is not None:
             label = entry.case_label
@@ -35,8 +35,9 @@ def values(claim: Claim, record: Record) -> list[Value]:
     return list(best.items())
 
 
-def _entries(record: Record, patterns: str, dtype: str, cases: str) -> Iterator[Measurement]:
-    names = [pattern.strip() for pattern in patterns.split(",")]
+def entries(record: Record, patterns: str, dtype: str, cases: str) -> Iterator[Measurement]:
+    """What was measured of implementations and cases that match."""
+    names = patterns_of(patterns)
     for entry in record.measurements:
         if entry.status != "ok" or not any(fnmatchcase(entry.implementation, name) for name in names):
             continue
@@ -46,12 +47,12 @@ def _entries(record: Record, patterns: str, dtype: str, cases: str) -> Iterator[
 
 def _ratios(claim: Claim, record: Record) -> list[Value]:
     """Of each case the cheapest implementation that is meant against the baseline on the case that belongs to it."""
-    cost = _COSTS[claim.quantity]
-    over = _cheapest(
-        _entries(record, claim.over, claim.baseline_dtype or claim.dtype, claim.baseline_cases or claim.cases), cost
+    cost = COSTS[claim.quantity]
+    over = cheapest(
+        entries(record, claim.over, claim.baseline_dtype or claim.dtype, claim.baseline_cases or claim.cases), cost
     )
     found = []
-    for one in _cheapest(_entries(record, claim.implementation, claim.dtype, claim.cases), cost):
+    for one in cheapest(entries(record, claim.implementation, claim.dtype, claim.cases), cost):
         found += [
             (one.case_label, _ratio(claim, base, one))
             for base in over
@@ -62,9 +63,10 @@ def _ratios(claim: Claim, record: Record) -> list[Value]:
     return found
 
 
-def _cheapest(entries: Iterator[Measurement], cost: Callable[[Measurement], float | None]) -> list[Measurement]:
+def cheapest(found: Iterator[Measurement], cost: Callable[[Measurement], float | None]) -> list[Measurement]:
+    """Of each case the one that costs least."""
     best: dict[str, tuple[float, Measurement]] = {}
-    for entry in entries:
+    for entry in found:
         value = cost(entry)
         if value and (entry.case_label not in best or value < best[entry.case_label][0]):
             best[entry.case_label] = value, entry
@@ -76,7 +78,7 @@ def _ratio(claim: Claim, base: Measurement, one: Measurement) -> float:
     samples = {"speedup": "device_cold", "call speedup": "call"}.get(claim.quantity)
     if samples and base.case_label == one.case_label:
         return paired_speedup(base.samples[samples], one.samples[samples])[0].value
-    cost = _COSTS[claim.quantity]
+    cost = COSTS[claim.quantity]
     return (cost(base) or 0.0) / (cost(one) or 1.0)
 
 
@@ -96,7 +98,7 @@ def _per_item(entry: Measurement) -> float | None:
     return time / entry.items if time and entry.items else None
 
 
-_COSTS: dict[str, Callable[[Measurement], float | None]] = {
+COSTS: dict[str, Callable[[Measurement], float | None]] = {
     "speedup": _cold,
     "call speedup": _call,
     "memory": lambda entry: entry.peak_memory_bytes,

@@ -18,7 +18,7 @@ class Quantity:
 
     def show(self, value: float) -> str:
         """A value with its unit, three significant digits: ``2.38×``, ``89 %``, ``1,680 GB/s``."""
-        digits = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+        digits = f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"  # which would round to 1e+03
         return f"{digits}{self.unit}" if self.unit == "×" else f"{digits} {self.unit}"
 
 
@@ -28,6 +28,8 @@ QUANTITIES = {
     "memory": Quantity("×", "higher", "peak memory of the baseline over that of the implementation"),
     "energy": Quantity("×", "higher", "energy a call of the baseline over that of the implementation"),
     "throughput": Quantity("×", "higher", "items a second on some cases over those on others"),
+    "training speedup": Quantity("×", "higher", "as speedup, of a forward pass and its backward pass together"),
+    "training memory": Quantity("×", "higher", "as memory, of whichever of forward and backward pass holds more"),
     "rate": Quantity("TFLOP/s", "higher", "operations of the function over the device time"),
     "bandwidth": Quantity("GB/s", "higher", "bytes of the function over the device time"),
     "ceiling": Quantity("%", "higher", "least time that the ceilings measured in the run allow, over the device time"),
@@ -45,5 +47,8 @@ QUANTITIES = {
     "memory share": Quantity("%", "neither", "what launches and least compute time leave of a call's time"),
 }
 
-RATIOS = ("speedup", "call speedup", "memory", "energy", "throughput")
+TRAINING = ("training speedup", "training memory")
+"""Quantities of a forward pass and its backward pass, two operators of ours."""
+
+RATIOS = ("speedup", "call speedup", "memory", "energy", "throughput", *TRAINING)
 """Quantities that compare an implementation or a case with another one."""
