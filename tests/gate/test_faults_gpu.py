@@ -16,6 +16,8 @@ metrics = ["device_cold", "device_cold_p99", "peak_memory", "error"]
 """
 CASE = ("--dtype", "float32", "--shape", "M=4096,N=1024")
 
+UNDIVIDED = 1 << 20  # bytes: torch's allocator divides no block of which less than that would be left
+
 # A file of impls/softmax, a text that is in it once, and what takes its place.
 MEMORY = (
     "torch_eager.py",
@@ -76,7 +78,7 @@ def test_memory_accuracy_slow_path_and_builds_are_each_caught(real, real_engine)
         ("cupy_raw", "status"),
     }, result.output
     (memory,) = result.findings(implementation="torch_eager", metric="peak_memory")
-    assert memory["ratio"] == pytest.approx(1 + 1 / 9, abs=0.01)
+    assert 0 <= memory["ratio"] - (1 + 1 / 9) <= UNDIVIDED / (4 * 4096 * 1024), result.output
     (error,) = result.findings(implementation="triton_row", metric="error")
     assert error["ratio"] > 10
     (median,) = result.findings(implementation="cuda_block", metric="device_cold")
