@@ -2,6 +2,10 @@
 
 A tuning is kept under the digest of the implementation's code: equal code on both sides has one tuning, changed code
 has one of its own. So each version is tuned once, and not once a process.
+
+Of the whole implementation's code, and not of the tuned kernel's alone: which configuration is best depends on what the
+host's code passes too (the grid, strides, constants such as the number of tiles that share a weight), and the key of an
+autotuner need not have that. An unchanged kernel that is called in another way would get the choice of the old way.
 """
 
 from __future__ import annotations
