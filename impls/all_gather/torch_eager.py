@@ -1,6 +1,9 @@
 """torch.distributed's all_gather_into_tensor, by NCCL on GPUs and gloo on CPUs.
 
 Bound by the link: each rank's vector is passed on W-1 times. Prediction: the link's rate from some 64 MiB up.
+
+Reached on nvidia-h200 at 55bea610: 34.9 µs for float32 W=1,N=16777216, 3.84 TB/s, 90 % of the memory ceiling
+(unstable).
 """
 
 import torch

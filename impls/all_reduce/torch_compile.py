@@ -2,6 +2,9 @@
 
 Bound by the link, and by the same NCCL kernel as eager: the compiler cannot fuse into it. Prediction: level with eager,
 on small vectors slower by the host's time for a graph's guards.
+
+Reached on nvidia-h200 at 55bea610: 34.6 µs for float32 W=1,N=16777216, 3.88 TB/s, 91 % of the memory ceiling, 0.993
+times as fast as torch_eager.
 """
 
 import torch

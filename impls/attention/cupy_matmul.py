@@ -4,7 +4,7 @@ Bound by memory: the S × S scores of every head are written by the first produc
 softmax (the second read mostly from L2) and read by the second product; causal products are whole all the same. CuPy's
 own operators would take five passes for the softmax alone. Predicted: ahead of torch_eager, far behind fused kernels.
 
-Reached on nvidia-h200 at 2dea5f4b: 9.57 ms for float16 B=2,H=16,S=4096,D=64,causal=1, 7.19 TFLOP/s, 0.95 % of the
+Reached on nvidia-h200 at 55bea610: 9.57 ms for float16 B=2,H=16,S=4096,D=64,causal=1, 7.18 TFLOP/s, 0.95 % of the
 compute ceiling, 0.635 times as fast as torch_eager.
 """
 

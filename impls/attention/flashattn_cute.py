@@ -2,6 +2,9 @@
 
 Compute-bound: 4·D FLOPs for each pair of a query and a key that it sees; q, k, v and the output cross DRAM once.
 Prediction: before cuDNN's and torch's FlashAttention 2, near two thirds of the matmul ceiling.
+
+Reached on nvidia-h200 at 55bea610: 736 µs for bfloat16 B=1,H=16,S=8192,D=128,causal=0, 747 TFLOP/s, 93 % of the compute
+ceiling, 15.3 times as fast as torch_eager.
 """
 
 from flash_attn.cute.interface import flash_attn_func

@@ -3,6 +3,9 @@
 Bound by memory: scores and the gradient of P are written by products and read by one kernel each, which write P and the
 gradient of the scores in the dtype, read by three products: some 14 bytes for each pair in 16-bit types for eager's 40.
 Predicted: two to three times eager's speed.
+
+Reached on nvidia-h200 at 55bea610: 4.99 ms for bfloat16 B=1,H=16,S=8192,D=128,causal=1, 138 TFLOP/s, 17 % of the
+compute ceiling, 5.95 times as fast as torch_eager.
 """
 
 import torch

@@ -1,6 +1,9 @@
 """Sum and product fused in a tile of 2048 elements a block, in cuda.tile.
 
 Memory-bound: 3·N elements read, N written. Prediction: level with triton_block.
+
+Reached on nvidia-h200 at 55bea610: 255 µs for float16 N=134217728, 4.21 TB/s, 94 % of the memory ceiling, 1.42 times as
+fast as torch_eager.
 """
 
 import cuda.tile as ct

@@ -1,6 +1,9 @@
 """One loop fusion by XLA, of jax.nn.gelu with the error function, in float32 whatever the storage type is.
 
 Bound by memory: N elements read, N written. Prediction: level with eager on the device for large N.
+
+Reached on nvidia-h200 at 55bea610: 392 µs for float16 N=134217728, 1.37 TB/s, 32 % of the memory ceiling, 0.441 times
+as fast as torch_eager.
 """
 
 import jax

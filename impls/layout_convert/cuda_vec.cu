@@ -3,6 +3,9 @@
 // Bound by memory: each element read and written once. Up to 16 channels, a block stages a run of whole pixels, so that
 // neither side is strided. Prediction: near the copy ceiling where planes (and, for many channels, pixels) are whole
 // packs; other shapes take the padded 32 × 32 tiles.
+//
+// Reached on nvidia-h200 at 55bea610: 135 µs for float32 N=64,C=64,H=128,W=128,to=nhwc, 3.97 TB/s, 93 % of the memory
+// ceiling, 2.12 times as fast as torch_eager.
 #include "../_cuda/transpose_packs.cuh"
 #include "few_channels.cuh"
 #include "host.cuh"

@@ -2,6 +2,9 @@
 
 Bound by memory: each element read and written once, in single elements. Prediction: the device time of cuda_tiled, with
 CuPy's launch in front.
+
+Reached on nvidia-h200 at 55bea610: 237 µs for float32 N=64,C=64,H=128,W=128,to=nhwc, 2.26 TB/s, 53 % of the memory
+ceiling, 1.21 times as fast as torch_eager.
 """
 
 from .._cupy.dtypes import unsupported

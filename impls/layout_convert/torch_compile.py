@@ -1,6 +1,9 @@
 """The eager function through Inductor: a generated kernel that tiles both of the dimensions that change places.
 
 Bound by memory: each element read and written once. Prediction: ahead of eager.
+
+Reached on nvidia-h200 at 55bea610: 123 µs for float32 N=64,C=64,H=128,W=128,to=nhwc, 4.38 TB/s, 103 % of the memory
+ceiling, 2.33 times as fast as torch_eager.
 """
 
 import torch

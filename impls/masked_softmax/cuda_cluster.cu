@@ -8,7 +8,7 @@
 // rows fill the pause no better than cuda_block's own warps do, and the cluster's barrier comes on top; no profile has
 // shown it.
 //
-// Reached on nvidia-h200 at 02b31da3: 178 µs for float32 M=16384,N=4096, 3.39 TB/s, 79 % of the memory ceiling, 3.18
+// Reached on nvidia-h200 at 55bea610: 178 µs for float32 M=16384,N=4096, 3.40 TB/s, 79 % of the memory ceiling, 3.18
 // times as fast as torch_eager.
 #include "../_cuda/mask_pack.cuh"
 #include "../_cuda/softmax_cluster.cuh"

@@ -10,6 +10,9 @@
 // Predicted: 95 % of the memory ceiling for float32 rows of 32768, where cuda_block reaches 85 %: a half's 16384
 // exponentials are some 1000 cycles of the 8000 that its bytes take. Rows of 16385 to 32768 elements, a multiple of 16
 // for the mask's sake; compute capability 9.0.
+//
+// Reached on nvidia-h200 at 55bea610: 148 µs for float32 M=2048,N=32768, 4.07 TB/s, 95 % of the memory ceiling, 3.47
+// times as fast as torch_eager.
 #include "../_cuda/elementwise.cuh"
 #include "../_cuda/mask_pack.cuh"
 #include "../_cuda/row_pair.cuh"

@@ -1,6 +1,9 @@
 """torch.distributed's reduce_scatter_tensor, by NCCL on GPUs and gloo on CPUs.
 
 Bound by the link: each rank sends W-1 pieces. Prediction: the link's rate from some 64 MiB up.
+
+Reached on nvidia-h200 at 55bea610: 35.2 µs for float32 W=1,N=16777216, 3.81 TB/s, 90 % of the memory ceiling
+(unstable).
 """
 
 import torch

@@ -10,7 +10,7 @@
 // rows fill the pause no better than cuda_block's own warps do, and the cluster's barrier comes on top; no profile has
 // shown it.
 //
-// Reached on nvidia-h200 at 02b31da3: 155 µs for float32 M=2048,N=32768, 3.47 TB/s, 82 % of the memory ceiling, 1.30
+// Reached on nvidia-h200 at 55bea610: 154 µs for float32 M=2048,N=32768, 3.48 TB/s, 82 % of the memory ceiling, 1.27
 // times as fast as torch_eager.
 #include "../_cuda/row_cluster.cuh"
 #include "../_cuda/row_slice.cuh"

@@ -2,6 +2,9 @@
 
 Memory-bound: 2·M·N elements have to move; the second read finds short rows in L1 or L2. Prediction: behind triton_row,
 which holds the row, where rows are long.
+
+Reached on nvidia-h200 at 55bea610: 178 µs for float32 M=2048,N=32768, 3.03 TB/s, 71 % of the memory ceiling, 1.14 times
+as fast as torch_eager.
 """
 
 import cuda.tile as ct

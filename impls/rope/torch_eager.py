@@ -3,6 +3,9 @@
 Memory-bound: product, negated half, concatenation, product and sum move ten elements for each of q and k where two must
 move. The tables are widened to a whole head beforehand, as models keep them. Predicted: a fifth of the fused kernels'
 speed.
+
+Reached on nvidia-h200 at 55bea610: 2.00 ms for float32 B=1,S=16384,H=32,G=1,D=128, 541 GB/s, 13 % of the memory
+ceiling.
 """
 
 import torch

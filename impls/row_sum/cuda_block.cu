@@ -3,8 +3,8 @@
 // Memory-bound: M·N elements read. Predicted: near the read bandwidth while there are many more rows than
 // multiprocessors hold blocks; with a few long rows most of the GPU idles, which cuda_split mends.
 //
-// Reached on nvidia-h200 at a6dbf2ac: 60.8 µs for float32 M=65536,N=1024, 4.42 TB/s, 96 % of the memory ceiling, 1.18
-// times as fast as torch_eager.
+// Reached on nvidia-h200 at 55bea610: 60.1 µs for float32 M=65536,N=1024, 4.47 TB/s, 95 % of the memory ceiling, 1.20
+// times as fast as torch_eager (unstable).
 #include "row_sum.cuh"
 
 namespace {

@@ -1,6 +1,9 @@
 """A block a row in cuda.tile, tile by tile into a tile of partial sums, which is summed at the end.
 
 Memory-bound: M·N elements read. Prediction: level with triton_row; far behind the split where rows are few.
+
+Reached on nvidia-h200 at 55bea610: 638 µs for float32 M=65536,N=1024, 421 GB/s, 8.9 % of the memory ceiling, 0.112
+times as fast as torch_eager.
 """
 
 import cuda.tile as ct

@@ -3,8 +3,8 @@
 Memory-bound: M·N elements read. A program keeps a sum in every lane and adds them up once, after its loop. A strided
 input is read as it lies. Prediction: level with cuda_split.
 
-Reached on nvidia-h200 at a6dbf2ac: 62.0 µs for float32 M=65536,N=1024, 4.34 TB/s, 94 % of the memory ceiling, 1.17
-times as fast as torch_eager.
+Reached on nvidia-h200 at 55bea610: 61.4 µs for float32 M=65536,N=1024, 4.38 TB/s, 93 % of the memory ceiling, 1.17
+times as fast as torch_eager (unstable).
 """
 
 import torch

@@ -1,6 +1,9 @@
 """TVM's sum over rows under its default schedule for reductions: a block a row.
 
 Memory-bound: M·N elements read. Prediction: behind cuda_block by single loads; far behind where rows are few.
+
+Reached on nvidia-h200 at 55bea610: 289 µs for float32 M=65536,N=1024, 931 GB/s, 20 % of the memory ceiling, 0.248 times
+as fast as torch_eager.
 """
 
 from tvm import topi

@@ -2,6 +2,9 @@
 
 Memory-bound: M·N elements read, one at a time by each thread. Prediction: as cupy_raw, behind cuda_block; far behind
 where rows are few.
+
+Reached on nvidia-h200 at 55bea610: 192 µs for float32 M=65536,N=1024, 1.40 TB/s, 30 % of the memory ceiling, 0.374
+times as fast as torch_eager.
 """
 
 from typing import Any

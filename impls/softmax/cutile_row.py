@@ -1,6 +1,9 @@
 """A block a row in cuda.tile, the whole row one tile.
 
 Memory-bound: 2·M·N elements. Prediction: level with triton_row, which holds the row likewise.
+
+Reached on nvidia-h200 at 55bea610: 356 µs for float32 M=8192,N=8192, 1.51 TB/s, 36 % of the memory ceiling, 0.787 times
+as fast as torch_eager.
 """
 
 import cuda.tile as ct

@@ -2,6 +2,9 @@
 
 Memory-bound: 2·M·N elements have to move. PTX is for compute capability 8.0, since IREE 3.13 describes none newer.
 Prediction: behind jax_jit, by code for an older GPU.
+
+Reached on nvidia-h200 at 55bea610: 292 µs for float32 M=8192,N=8192, 1.84 TB/s, 43 % of the memory ceiling, 0.957 times
+as fast as torch_eager.
 """
 
 import torch

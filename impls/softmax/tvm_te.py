@@ -2,6 +2,9 @@
 a row.
 
 Memory-bound: 2·M·N elements have to move; intermediate rows go through shared memory. Prediction: behind cuda_block.
+
+Reached on nvidia-h200 at 55bea610: 128 µs for float32 M=8192,N=8192, 4.18 TB/s, 98 % of the memory ceiling, 2.17 times
+as fast as torch_eager.
 """
 
 import torch

@@ -3,6 +3,9 @@ thread.
 
 Memory-bound: 2·M·N elements have to move; the second and third read find short rows in L1 or L2, and every element
 costs two exponentials. Prediction: as numba_block, behind cuda_block.
+
+Reached on nvidia-h200 at 55bea610: 373 µs for float32 M=8192,N=8192, 1.44 TB/s, 34 % of the memory ceiling, 0.750 times
+as fast as torch_eager.
 """
 
 from typing import Any
