@@ -6,13 +6,17 @@ import shutil
 
 import pytest
 
+from groundspeed.backends.libraries import LIBRARIES
 from groundspeed.build import build, find_toolchain
+from groundspeed.commands.new import inputs_of
 from groundspeed.errors import UserError
-from groundspeed.scaffold.implementation import SUFFIXES, implementation_text
+from groundspeed.scaffold.implementation import SUFFIXES, implementation_text, need_of, suffix_of
+from groundspeed.scaffold.libraries import SKELETONS
 from groundspeed.scaffold.marks import unfinished
 from groundspeed.tree import Tree
 from tests.cli import toy_project
 from tests.cli.toy_project import ROOT, groundspeed
+from tests.ranks import scratch as ranks
 
 
 @pytest.fixture
@@ -55,6 +59,48 @@ def test_an_implementation_runs_and_fails_its_check_until_it_is_filled_in(projec
     fill_in(path, old, answer)
     passed = check(project, f"double/{name}")
     assert passed.returncode == 0 and "Still to write" not in passed.stdout, passed.stdout
+
+
+@pytest.mark.parametrize("library", ["jax", "iree"])
+def test_a_librarys_begins_with_the_library_and_fails_its_check_until_it_is_filled_in(project, library):
+    pytest.importorskip({"jax": "jax", "iree": "iree.compiler"}[library], reason=f"{library} is not installed")
+    alone = new(project, "implementation", f"double/{library}_alone")
+    assert f"it uses impls/_{library}/" in alone.stdout and "not here: copy it" in alone.stdout
+    for folder in ("_jax", "_iree", "_torch"):
+        shutil.copytree(ROOT / "impls" / folder, project / "impls" / folder)
+    done = new(project, "implementation", f"double/{library}_mine")
+    assert done.returncode == 0 and "it uses" not in done.stdout
+    assert f"a finished one to look at: impls/double/{library}_alone.py" in done.stdout
+    failed = check(project, f"double/{library}_mine")
+    assert failed.returncode == 1 and "incorrect: finite: " in failed.stdout
+    assert "error: " not in failed.stdout and "compute y from x, then delete this line" in failed.stdout
+    fill_in(project / "impls" / "double" / f"{library}_mine.py", "x * jnp.nan", "x + x")
+    passed = check(project, f"double/{library}_mine")
+    assert passed.returncode == 0 and "Still to write" not in passed.stdout, passed.stdout
+
+
+@pytest.mark.slow
+def test_over_several_gpus_it_is_given_one_ranks_inputs_and_fails_its_check(tmp_path):
+    pytest.importorskip("triton", reason="Triton is needed")
+    for folder in ("all_reduce", "_specs", "_triton", "_ranks"):
+        shutil.copytree(ROOT / "impls" / folder, tmp_path / "impls" / folder)
+    (tmp_path / "asv.conf.json").write_text("{}")
+    for backend, suffix in (("torch", "py"), ("triton", "py"), ("cuda", "cu")):
+        done = new(tmp_path, "implementation", f"all_reduce/{backend}_mine")
+        assert f"wrote impls/all_reduce/{backend}_mine.{suffix}" in done.stdout, done.stderr
+        assert f"a finished one to look at: impls/all_reduce/{backend}_" in done.stdout
+    failed = check(tmp_path, "all_reduce/*_mine")
+    assert failed.returncode == 1 and "error: " not in failed.stdout and "Traceback" not in failed.stderr
+    assert "30 checks failed, 0 passed, 15 skipped" in failed.stdout, failed.stdout
+    assert failed.stdout.count("compute y from x of all ranks, then delete this line") == 3
+
+
+def test_inputs_of_ranks_that_cannot_be_drawn_are_said(tmp_path):
+    spec = ranks.SPEC.replace("for _ in range(W)]", "for _ in range(W)][0]")
+    root = toy_project.make(tmp_path / "p", total={"spec": spec})
+    done = new(root, "implementation", "total/torch_x")
+    assert done.returncode == 2 and len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert "total/spec.py: inputs() gives no list of dicts, one a rank: KeyError: 0" in done.stderr
 
 
 def test_an_operator_runs_and_fails_its_check_until_it_is_filled_in(project):
@@ -145,6 +191,28 @@ def test_every_template_fits_the_inputs_of_the_spec_and_the_rules_of_the_house(t
     assert max(map(len, text.splitlines())) <= 120
 
 
+@pytest.mark.parametrize("backend", [*SUFFIXES, *LIBRARIES])
+def test_a_skeleton_of_any_operator_is_python_within_120_columns_with_one_line_to_write(backend):
+    tree = Tree(ROOT / "impls")
+    for operator in tree.operators():
+        spec = tree.spec(operator)
+        text = implementation_text(
+            operator, f"{backend}_mine", inputs_of(tree, operator, spec), spread=bool(spec.world)
+        )
+        assert max(map(len, text.splitlines())) <= 120, text
+        assert "$" not in text and text.count("groundspeed new: compute y from ") == 1
+        assert not need_of(backend) or (ROOT / "impls" / need_of(backend)).is_file()
+        if suffix_of(backend) == ".py":
+            compile(text, f"{operator}/{backend}_mine.py", "exec")
+
+
+def test_every_library_has_a_skeleton_of_its_own():
+    assert set(SKELETONS) == set(LIBRARIES)
+    texts = {name: implementation_text("double", f"{name}_mine", ("x",)) for name in LIBRARIES}
+    texts["torch"] = implementation_text("double", "torch_mine", ("x",))
+    assert len(set(texts.values())) == len(texts)
+
+
 @pytest.mark.slow
 def test_the_cuda_template_compiles(tmp_path):
     try:
@@ -154,6 +222,7 @@ def test_the_cuda_template_compiles(tmp_path):
     shutil.copytree(ROOT / "impls" / "_cuda", tmp_path / "_cuda")
     source = tmp_path / "normalize_color" / "cuda_new.cu"
     source.parent.mkdir()
-    source.write_text(implementation_text("normalize_color", "cuda_new", ("x", "mean", "std", "M")))
+    long = tuple(f"an_input_with_a_long_name_{number}" for number in range(8))  # its schema takes more than one line
+    source.write_text(implementation_text("normalize_color", "cuda_new", ("x", "mean", "std", "M", *long)))
     names = {resource.name.partition("<")[0] for resource in build(tmp_path, source, toolchain).resources}
     assert any("normalize_color_new" in name for name in names)
