@@ -18,4 +18,6 @@ def linear(x, weight, bias=None, activation="none"):
 def unsupported(dtype, layout="contiguous", **sizes):
     if dtype == "float16":
         return "oneDNN multiplies float16 on few CPUs alone (avx512_fp16)"
+    if dtype == "bfloat16" and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        return "torch's oneDNN multiplies no bfloat16 on this CPU"
     return "oneDNN takes no matrix without elements" if 0 in sizes.values() else None
