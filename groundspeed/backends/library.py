@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,6 +23,10 @@ class Library:
         What people call it.
     distribution
         The wheel that must be installed, and whose version the records keep.
+    beside
+        Further wheels that do its work, such as its compiler: the records keep their versions where they are installed.
+    inside
+        What is no wheel of its own, by the name in the records, and how it tells its version once it is in use.
     extra
         What brings it: ``pip install 'groundspeed[extra]'``.
     devices
@@ -42,6 +46,8 @@ class Library:
     environment: Mapping[str, str] = field(default_factory=dict)
     alone: str = ""
     own_memory: str = ""
+    beside: tuple[str, ...] = ()
+    inside: Mapping[str, Callable[[], str]] = field(default_factory=dict)
 
     def absent(self, device: str) -> str | None:
         """Why it cannot be timed on a device here, or None. Imports nothing of it."""
@@ -83,6 +89,12 @@ class Library:
     def version(self) -> str:
         """Of the wheel that is installed; empty where none is."""
         return version_of(self.distribution)
+
+    def versions(self) -> dict[str, str]:
+        """By name, of all that does its work and is installed."""
+        wheels = {name: version_of(name) for name in (self.distribution, *self.beside)}
+        found = {**wheels, **{name: tell() for name, tell in self.inside.items()}}
+        return {name: version for name, version in found.items() if version}
 
 
 def _own_fault(error: Exception, tree: Tree) -> bool:

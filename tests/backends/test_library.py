@@ -4,7 +4,10 @@ early.
 
 from __future__ import annotations
 
+import dataclasses
+import importlib.metadata
 import os
+import re
 import subprocess
 import sys
 
@@ -166,6 +169,34 @@ def test_versions_are_of_libraries_that_are_used_and_installed(pretend, monkeypa
     assert versions(["torch", "nowhere"]) == {}
 
 
+def test_versions_are_of_the_compiler_beside_it_and_of_what_torch_was_built_with_too(pretend, monkeypatch):
+    library, _ = pretend
+    more = dataclasses.replace(library, beside=("msgspec", "nowhere-at-all"), inside={"part": lambda: "4.5"})
+    monkeypatch.setattr("groundspeed.backends.libraries.LIBRARIES", {"pretend": more})
+    expected = {"msgspec": importlib.metadata.version("msgspec"), "part": "4.5", "pretend": "1.2.3"}
+    assert versions(["pretend"]) == expected and list(versions(["pretend"])) == sorted(expected)
+
+
+def test_onednns_version_is_its_own_and_not_only_torchs():
+    import torch
+
+    found = versions(["onednn"])
+    assert found["torch"] == importlib.metadata.version("torch")
+    assert f"v{found['onednn']} " in torch.__config__.show() and re.fullmatch(r"\d+\.\d+\.\d+", found["onednn"])
+
+
+@pytest.mark.parametrize(
+    ("library", "wheels"),
+    [
+        ("iree", {"iree-base-compiler", "iree-base-runtime", "jax"}),
+        ("quack", {"quack-kernels", "nvidia-cutlass-dsl"}),
+        ("jax", {"jax", "jaxlib"}),
+    ],
+)
+def test_what_compiles_for_a_library_is_named_with_it(library, wheels):
+    assert {LIBRARIES[library].distribution, *LIBRARIES[library].beside} == wheels
+
+
 def test_every_library_has_a_name_of_its_own_and_an_extra_that_exists():
     import tomllib
 
@@ -188,7 +219,7 @@ def test_asking_for_every_library_imports_none_of_them():
         "import sys\n"
         "from groundspeed.backends.libraries import LIBRARIES, versions\n"
         "for one in LIBRARIES.values(): one.absent('cuda'), one.absent('cpu')\n"
-        "versions(LIBRARIES)\n"
+        "versions(name for name, one in LIBRARIES.items() if not one.inside)\n"  # torch tells those, where it is used
         "heavy = 'torch triton numpy jax liger_kernel flag_gems quack flash_attn numba numba_cuda warp nvmath'\n"
         "print(sorted(set(heavy.split()) & set(sys.modules)))\n"
     )

@@ -68,7 +68,7 @@ def test_in_a_run_they_are_timed_with_torch_as_it_is(project, site, tmp_path):
     assert rows["onednn_breaking"].failure == "error" and also in rows["onednn_breaking"].reason
     assert rows["jax_last"].status in ("ok", "skipped")  # skipped where JAX is not installed
     assert len(rows["torch_eager"].samples["device_cold"]) == len(rows["torch_adds"].samples["device_cold"])
-    assert "torch" in record.header.environment.libraries  # oneDNN's, though its implementations have no worker left
+    assert "onednn" in record.header.environment.libraries  # oneDNN's, though its implementations have no worker left
 
 
 def test_over_ranks_the_crew_is_started_anew_without_it(tmp_path, site):
