@@ -97,7 +97,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _stored(project: Project, arguments: argparse.Namespace) -> int:
-    from groundspeed.report.kept_checks import kept_checks, markdown, still_there
+    from groundspeed.commands.standing import still_there
+    from groundspeed.report.kept_checks import kept_checks, markdown
 
     if arguments.targets or arguments.dtype or arguments.keep:
         raise UserError(

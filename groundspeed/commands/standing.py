@@ -1,4 +1,4 @@
-"""The measurements that README's table and the headers are made of: those that stand, of what is in the project."""
+"""What stands of records and kept checks: rows of implementations and cases that the project still has."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from groundspeed.project import Project, shown
 
 if TYPE_CHECKING:
     from groundspeed.records import Measurement
+    from groundspeed.report.kept_checks import There
     from groundspeed.report.standing import Standing
     from groundspeed.tree import Tree
 
@@ -33,6 +34,20 @@ def standing_here(project: Project, results: Path, machine: str, tiers: tuple[st
         if parts:
             found[operator] = parts
     return found
+
+
+def still_there(tree: Tree) -> There:
+    """Whether an implementation has a file and a case is among its spec's: later checks lack what is gone."""
+    found: dict[str, tuple[set[str], set[str]]] = {}
+
+    def there(operator: str, row: Measurement) -> bool:
+        if operator not in found:
+            names = {one.name for one in tree.implementations(operator)} if operator in tree.operators() else set()
+            found[operator] = names, {case.label for case in tree.spec(operator).check_cases} if names else set()
+        names, cases = found[operator]
+        return row.implementation in names and row.case_label in cases
+
+    return there
 
 
 def nothing_stands(folder: Path, tiers: tuple[str, ...]) -> str:

@@ -14,7 +14,6 @@ from groundspeed.records import SUFFIX, Header, Measurement, Record, RecordError
 from groundspeed.report.columns import LIBRARIES, TITLES, column_of
 from groundspeed.report.remarks import count, failed, skipped
 from groundspeed.report.style import Style
-from groundspeed.tree import Tree
 
 There = Callable[[str, Measurement], bool]
 """(operator, row of it) → whether it is of something that there still is."""
@@ -40,20 +39,6 @@ def kept_checks(results: Path, machine: str, there: There) -> tuple[KeptChecks, 
         except RecordError as error:
             problems.append(str(error))
     return _newest(records, there), problems
-
-
-def still_there(tree: Tree) -> There:
-    """Whether an implementation has a file and a case is among its spec's: later checks lack what is gone."""
-    found: dict[str, tuple[set[str], set[str]]] = {}
-
-    def there(operator: str, row: Measurement) -> bool:
-        if operator not in found:
-            names = {one.name for one in tree.implementations(operator)} if operator in tree.operators() else set()
-            found[operator] = names, {case.label for case in tree.spec(operator).check_cases} if names else set()
-        names, cases = found[operator]
-        return row.implementation in names and row.case_label in cases
-
-    return there
 
 
 def _newest(records: Sequence[Record], there: There) -> KeptChecks:

@@ -47,8 +47,8 @@ __global__ void __launch_bounds__(kBlock) map_packs(@POINTERS@, T* __restrict__ 
 """
 
 
-def source_of(expression, names):
-    """CUDA C++ of a kernel that computes ``expression`` in the float variables ``names``."""
+def source_of(expression, names, helpers=""):
+    """CUDA C++ of a kernel that computes ``expression`` in the float variables ``names``, by functions ``helpers``."""
     load = "*reinterpret_cast<uint4*>({0}_held + v) = *reinterpret_cast<const uint4*>({0}_in + at);"
     parts = {
         "BLOCK": str(BLOCK),
@@ -61,18 +61,21 @@ def source_of(expression, names):
         "LANES": ", ".join(f"as_float({name}_held[v].lanes[lane])" for name in names),
         "ELEMENTS": ", ".join(f"as_float({name}_in[at])" for name in names),
     }
-    text = CONVERSIONS + SOURCE
+    text = CONVERSIONS + helpers + SOURCE
     for mark, part in parts.items():
         text = text.replace(f"@{mark}@", part)
     return text
 
 
-def mapper(expression, **inputs):
-    """``run`` for ``y = expression``, written in the names of the inputs, which have one shape and dtype."""
+def mapper(expression, helpers="", /, **inputs):
+    """``run`` for ``y = expression``, written in the names of the inputs, which have one shape and dtype.
+
+    ``helpers`` are CUDA C++ functions that the expression calls.
+    """
     arrays = tuple(inputs.values())
     dtype = arrays[0].dtype
     name = f"map_packs<{C_TYPES[dtype.name]}>"
-    code = source_of(expression, tuple(inputs))
+    code = source_of(expression, tuple(inputs), helpers)
     kernel = cupy.RawModule(code=code, options=("-std=c++17",), name_expressions=(name,)).get_function(name)
     tile = BLOCK * VECTORS * 16 // dtype.itemsize
 

@@ -43,9 +43,10 @@ def compiled(function, *tensors):
         result = torch.empty(shape, dtype=dtype, device=tensors[0].device)
         if result.data_ptr() % ALIGNED:
             raise RuntimeError(f"torch's allocator gave memory off {ALIGNED} bytes: IREE would write into a copy of it")
-        if tensors[0].is_cuda:
+        given = [aligned(tensor, ALIGNED) for tensor in tensors]
+        if result.is_cuda:  # after the copies of misaligned inputs, which are work of torch's stream as well
             torch.cuda.current_stream().synchronize()
-        main(*(_array(device, tensor) for tensor in (*tensors, result)))
+        main(*(_array(device, tensor) for tensor in (*given, result)))
         return result
 
     return run
@@ -88,5 +89,5 @@ def _lowered(function, *tensors):
 
 
 def _array(device, tensor):
-    view = device.from_dlpack_capsule(torch.utils.dlpack.to_dlpack(aligned(tensor, ALIGNED)))
+    view = device.from_dlpack_capsule(torch.utils.dlpack.to_dlpack(tensor))
     return iree.runtime.DeviceArray(device, view)

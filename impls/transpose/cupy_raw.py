@@ -1,7 +1,7 @@
-"""Padded 32 × 32 tiles through shared memory in CUDA C++ compiled at run time by CuPy.
+"""Tiles of 64 × 64 through shared memory in CUDA C++ compiled at run time by CuPy.
 
-Bound by memory: M·N elements read and written, in single elements. Prediction: the device time of cuda_tiled_padded,
-with CuPy's launch in front.
+Bound by memory: M·N elements read and written, 16 bytes an access where rows and columns are whole packs. Prediction:
+near the copy ceiling, with CuPy's launch in front.
 """
 
 from .._cupy.dtypes import unsupported

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from groundspeed.commands.standing import still_there
 from groundspeed.records import Environment, Footer, Header, Measurement, Record, check_path, write_record
-from groundspeed.report.kept_checks import kept_checks, markdown, still_there
+from groundspeed.report.kept_checks import kept_checks, markdown
 from groundspeed.tree import Tree
 from tests.cli import toy_project
 from tests.cli.toy_project import ROOT, groundspeed
