@@ -11,7 +11,8 @@ from groundspeed.bisect.comparing import Compared
 from groundspeed.bisect.hunt import Found
 from groundspeed.bisect.search import State, steps_left
 from groundspeed.gate.git import merge_base
-from groundspeed.gate.words import change, interval, plain
+from groundspeed.gate.plain import plain
+from groundspeed.gate.words import change, interval
 from groundspeed.git import git
 from groundspeed.operator import Case
 from groundspeed.report.style import clip

@@ -34,7 +34,7 @@ from groundspeed.gate.gate_command import engine, one_engine
 from groundspeed.gate.git import resolve
 from groundspeed.gate.metrics import METRICS, Metric
 from groundspeed.gate.paired import MeasurePairs
-from groundspeed.gate.words import plain
+from groundspeed.gate.plain import plain
 from groundspeed.machine import chosen_device, machine_name, measuring_device
 from groundspeed.profiling.choose import choose_cases
 from groundspeed.project import Project, find_project, near

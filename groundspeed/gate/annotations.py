@@ -7,6 +7,7 @@ import hashlib
 import msgspec
 
 from groundspeed.analysis.rule import Verdict
+from groundspeed.gate.plain import plain
 from groundspeed.gate.report import Finding, Report
 from groundspeed.gate.words import by_importance, evidence, metric_label, notes
 
@@ -32,11 +33,9 @@ def gitlab(report: Report) -> bytes:
         {
             "description": _text(finding),
             "check_name": f"groundspeed gate: {finding.verdict}",
-            "fingerprint": hashlib.sha256(
-                "\0".join([finding.series, finding.case, finding.metric, finding.verdict]).encode()
-            ).hexdigest(),
+            "fingerprint": _fingerprint(finding),
             "severity": severity,
-            "location": {"path": finding.file or "pyproject.toml", "lines": {"begin": 1}},
+            "location": {"path": plain(finding.file) or "pyproject.toml", "lines": {"begin": 1}},
         }
         for finding, severity in severities
     ]
@@ -56,14 +55,21 @@ def _command(level: str, finding: Finding) -> str:
     return f"::{level} {place}title={title}::{_data(_text(finding))}"
 
 
+def _fingerprint(finding: Finding) -> str:
+    """By which GitLab tells an issue that is still there from a new one."""
+    words = "\0".join([finding.series, finding.case, finding.metric, finding.verdict])
+    return hashlib.sha256(words.encode(errors="surrogatepass")).hexdigest()
+
+
 def _text(finding: Finding) -> str:
+    """All of a finding on one line of plain text."""
     what = " · ".join(part for part in (finding.series, finding.case, metric_label(finding.metric)) if part)
-    return "; ".join(part for part in (f"{finding.verdict}: {what}: {evidence(finding)}", *notes(finding)) if part)
+    return plain("; ".join([f"{finding.verdict}: {what}: {evidence(finding)}", *notes(finding)]))
 
 
 def _data(text: str) -> str:
-    """Escaped as GitHub's toolkit does, so that a message cannot end its line and start a command of its own."""
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    """Plain, and escaped as GitHub's toolkit does: a message cannot end its line and start a command of its own."""
+    return plain(text).replace("%", "%25")
 
 
 def _property(text: str) -> str:

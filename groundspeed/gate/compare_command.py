@@ -21,8 +21,9 @@ import msgspec
 from groundspeed.analysis.compare import THRESHOLD, Comparison, compare
 from groundspeed.analysis.rule import Verdict
 from groundspeed.errors import UserError
+from groundspeed.gate.plain import plain, wrapped
 from groundspeed.gate.sources import HELP, Source, load
-from groundspeed.gate.words import MARKS, ORDER, change, interval, plain, value, wrapped
+from groundspeed.gate.words import MARKS, ORDER, change, interval, value
 from groundspeed.locations.mirror import mirrored
 from groundspeed.locations.place import READ_HELP, place
 from groundspeed.project import find_project

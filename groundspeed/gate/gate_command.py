@@ -32,12 +32,12 @@ from groundspeed.gate.config import Config, parse_duration, parse_threshold
 from groundspeed.gate.floors import noise_folder, read_floors, write_noise
 from groundspeed.gate.git import WORKTREE, NoCommit
 from groundspeed.gate.paired import MeasurePairs, PairRequest
+from groundspeed.gate.plain import plain
 from groundspeed.gate.plan import Scope
 from groundspeed.gate.policy import policy_in_force
 from groundspeed.gate.report import Report, encode, read_report, schema
 from groundspeed.gate.session import Finished, Request, Where, could_not_measure, plan_of, run_gate
 from groundspeed.gate.versions import Revisions, find_revisions, unpacked
-from groundspeed.gate.words import plain
 from groundspeed.machine import chosen_device, machine_name, measuring_device
 from groundspeed.operator import TIERS
 from groundspeed.project import Project, find_project
@@ -113,9 +113,7 @@ def run_with(args: argparse.Namespace, find_engine: Callable[[], MeasurePairs], 
         sys.stdout.write(schema().decode())
         return 0
     if args.report is not None:
-        report = read_report(args.report)
-        write_reports(args, report)
-        return report.exit_status
+        return _reported(args, read_report(args.report))
     if args.save_noise and not args.aa:
         raise UserError("--save-noise goes with --aa: only identical sides show the noise")
     project = find_project(args.project)
@@ -137,16 +135,32 @@ def run_with(args: argparse.Namespace, find_engine: Callable[[], MeasurePairs], 
     except Exception as error:  # a fault of the gate's own must never read as a regression (status 1)
         traceback.print_exc()
         finished = Finished(could_not_measure(revisions, f"the gate itself failed: {type(error).__name__}: {error}"))
-    write_reports(args, finished.report)
+    status = _reported(args, finished.report)
     if args.save_noise and finished.noise:
         path = write_noise(noise_folder(project.results, finished.report.machine), now(), finished.noise)
         print(f"noise of {len(finished.noise)} series: {path}")
-    return finished.report.exit_status
+    return status
 
 
 def now() -> str:
     """The name of a run that ends now."""
     return datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+
+
+def _reported(args: argparse.Namespace, report: Report) -> int:
+    """Write every output. The report's exit status, or 2 where one fails by a fault of the gate's own.
+
+    Raises UserError when a file cannot be written.
+    """
+    try:
+        write_reports(args, report)
+    except (UserError, OSError):
+        raise
+    except Exception:  # nor may this one read as a regression
+        traceback.print_exc()
+        print("groundspeed: the report could not be shown", file=sys.stderr)
+        return COULD_NOT_MEASURE
+    return report.exit_status
 
 
 def write_reports(args: argparse.Namespace, report: Report) -> None:

@@ -1,16 +1,16 @@
-"""The gate's report as JUnit XML: a suite an implementation, a test case a finding."""
+"""The gate's report as JUnit XML: a suite an implementation, a test case a finding.
+
+All text is plain: of what XML 1.0 cannot hold nothing is left, nor of what would drive a terminal that shows it.
+"""
 
 from __future__ import annotations
 
-import re
 from xml.etree import ElementTree
 
 from groundspeed.analysis.rule import Verdict
+from groundspeed.gate.plain import plain
 from groundspeed.gate.report import Finding, Report, Unmeasured
 from groundspeed.gate.words import evidence, metric_label, notes
-
-# What XML 1.0 cannot hold in any spelling.
-_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render(report: Report) -> bytes:
@@ -20,7 +20,7 @@ def render(report: Report) -> bytes:
     for finding in report.findings:
         groups.setdefault(finding.series, []).append(finding)
     for series, findings in groups.items():
-        suite = ElementTree.SubElement(root, "testsuite", name=_legal(series))
+        suite = ElementTree.SubElement(root, "testsuite", name=plain(series))
         for finding in findings:
             _add(suite, finding)
         _count(suite)
@@ -37,30 +37,26 @@ def render(report: Report) -> bytes:
 
 def _add(suite: ElementTree.Element, finding: Finding) -> None:
     name = " · ".join(part for part in (finding.case, metric_label(finding.metric)) if part) or str(finding.verdict)
-    case = ElementTree.SubElement(suite, "testcase", classname=_legal(finding.series), name=_legal(name))
+    case = ElementTree.SubElement(suite, "testcase", classname=plain(finding.series), name=plain(name))
     if finding.file:
-        case.set("file", _legal(finding.file))
-    message = _legal(f"{finding.verdict}: {evidence(finding)}")
-    text = _legal("\n".join([*notes(finding), finding.reproduce]).strip())
+        case.set("file", plain(finding.file))
+    message = plain(f"{finding.verdict}: {evidence(finding)}")
+    text = "\n".join(filter(None, map(plain, [*notes(finding), finding.reproduce])))
     if finding.fails:
         ElementTree.SubElement(case, "failure", message=message, type=str(finding.verdict)).text = text
     elif finding.verdict in (Verdict.AMBIGUOUS, Verdict.REGRESSED, Verdict.BROKEN, Verdict.REMOVED):
         ElementTree.SubElement(case, "skipped", message=message).text = text
     elif finding.verdict is not Verdict.UNCHANGED:
-        ElementTree.SubElement(case, "system-out").text = _legal(f"{message}\n{text}".strip())
+        ElementTree.SubElement(case, "system-out").text = f"{message}\n{text}".strip()
 
 
 def _add_unmeasured(suite: ElementTree.Element, entry: Unmeasured) -> None:
     series = "/".join(part for part in (entry.operator, entry.implementation) if part)
-    case = ElementTree.SubElement(suite, "testcase", classname=_legal(series), name=_legal(entry.case or "all cases"))
-    ElementTree.SubElement(case, "error", message=_legal(entry.reason), type="could not measure")
+    case = ElementTree.SubElement(suite, "testcase", classname=plain(series), name=plain(entry.case or "all cases"))
+    ElementTree.SubElement(case, "error", message=plain(entry.reason), type="could not measure")
 
 
 def _count(suite: ElementTree.Element) -> None:
     for attribute, path in (("tests", "testcase"), ("failures", ".//failure"), ("errors", ".//error")):
         suite.set(attribute, str(len(suite.findall(path))))
     suite.set("skipped", str(len(suite.findall(".//skipped"))))
-
-
-def _legal(text: str) -> str:
-    return _ILLEGAL.sub("�", text)

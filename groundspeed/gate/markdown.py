@@ -1,7 +1,7 @@
 """The gate's report in Markdown, for a job summary or a comment.
 
 Everything that came from outside (names, reasons, compiler messages) stands inside ``<code>`` with its punctuation as
-entities: there it is neither Markdown nor HTML, and mentions nobody.
+entities: there it is neither Markdown nor HTML, links to nothing and mentions nobody.
 """
 
 from __future__ import annotations
@@ -9,7 +9,10 @@ from __future__ import annotations
 import re
 
 from groundspeed.analysis.rule import Verdict
-from groundspeed.gate.report import Finding, Report
+from groundspeed.gate.metrics import METRICS
+from groundspeed.gate.operators import operator_verdicts, tally, word
+from groundspeed.gate.plain import plain
+from groundspeed.gate.report import STATUS, Finding, OperatorVerdict, Report
 from groundspeed.gate.words import (
     MARKS,
     by_reason,
@@ -19,7 +22,6 @@ from groundspeed.gate.words import (
     metric_label,
     notes,
     noteworthy,
-    plain,
     probability,
     summarise,
     value,
@@ -27,7 +29,8 @@ from groundspeed.gate.words import (
 
 # GitHub refuses comments over 65,536 characters; room is left for what a workflow adds.
 LIMIT = 60_000
-_UNSAFE = re.compile(r"[^A-Za-z0-9 .,=/+%±×→µ–-]")
+# All but what is harmless wherever it stands; and the dot of "www.", which alone makes a link.
+_UNSAFE = re.compile(r"(?<=www)\.|[^A-Za-z0-9 .,=/+%±×→µ–-]", re.IGNORECASE)
 COLUMNS = (Verdict.UNCHANGED, Verdict.IMPROVED, Verdict.AMBIGUOUS, Verdict.REGRESSED)
 MARKER = "<!-- groundspeed gate -->"  # by which the comment is found again
 
@@ -38,6 +41,9 @@ def render(report: Report, limit: int = LIMIT) -> str:
     where = ", ".join(code(part) for part in (report.machine, report.device) if part)
     labels = f"base {code(report.base_label or report.base[:12])}, head {code(report.head_label or report.head[:12])}"
     blocks = [MARKER, heading, f"{code(report.summary)}", f"{labels}{', on ' + where if where else ''}"]
+    operators = operator_verdicts(report.findings, report.unmeasured)
+    if len(operators) > 1:
+        blocks.append(_operators(operators))
     important = noteworthy(report)
     if important:
         blocks.append(_table(important))
@@ -56,7 +62,23 @@ def render(report: Report, limit: int = LIMIT) -> str:
 def code(text: str) -> str:
     """Untrusted text as inert inline code on one line."""
     flat = plain(text) or " "
-    return f"<code>{_UNSAFE.sub(lambda match: f'&#{ord(match[0])};', flat)}</code>"
+    return f"<code>{_UNSAFE.sub(_entity, flat)}</code>"
+
+
+def _entity(match: re.Match[str]) -> str:
+    """An empty comment parts an "@" from what stands before it: GitHub finds addresses in text that has no entities."""
+    return f"{'<!-- -->' if match[0] == '@' else ''}&#{ord(match[0])};"
+
+
+def _metric(name: str) -> str:
+    """A label of our own as it is. A metric that is not known here has its name from outside."""
+    return metric_label(name) if name in METRICS or name == STATUS else code(name)
+
+
+def _operators(entries: list[OperatorVerdict]) -> str:
+    lines = ["| operator | verdict | findings |", "|---|---|---|"]
+    lines += [f"| {code(entry.operator)} | {word(entry)} | {tally(entry)} |" for entry in entries]
+    return "\n".join(lines)
 
 
 def _table(findings: list[Finding]) -> str:
@@ -69,7 +91,7 @@ def _table(findings: list[Finding]) -> str:
             f"{f.verdict}{accepted}",
             code(f.series),
             code(f.case),
-            metric_label(f.metric),
+            _metric(f.metric),
             words,
         ]
         lines.append(f"| {' | '.join(cells)} |")
@@ -90,7 +112,7 @@ def _all(report: Report) -> str:
     lines += ["", "| series | case | metric | verdict | base | head | change | interval | p | q |"]
     lines.append("|---|---|---|---|--:|--:|--:|--:|--:|--:|")
     for f in report.findings:
-        cells = [code(f.series), code(f.case), metric_label(f.metric), str(f.verdict), value(f.base, f.unit)]
+        cells = [code(f.series), code(f.case), _metric(f.metric), str(f.verdict), value(f.base, f.unit)]
         cells += [value(f.head, f.unit), change(f.ratio), interval(f.low, f.high)]
         cells += [probability(f.p), probability(f.q)]
         lines.append(f"| {' | '.join(cells)} |")

@@ -7,18 +7,21 @@ does not exist is null.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from groundspeed.analysis.rule import Verdict
 from groundspeed.errors import UserError
+from groundspeed.gate.plain import plain
 
 SCHEMA = 1
 FAILING = (Verdict.REGRESSED, Verdict.BROKEN, Verdict.REMOVED)
 STATUS = "status"  # the "metric" of findings about a whole case or implementation
 
 Result = Literal["pass", "regressed", "could not measure"]
+# A metric may be one that this groundspeed does not know, but not any text. "$" alone lets a newline follow.
+MetricName = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_]*(?!\n)$", max_length=64)]
 EXIT_STATUS: dict[Result, int] = {"pass": 0, "regressed": 1, "could not measure": 2}
 
 
@@ -74,7 +77,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     operator: str
     implementation: str
-    metric: str
+    metric: MetricName
     verdict: Verdict
     dtype: str = ""
     shape: str = ""
@@ -110,6 +113,25 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.dtype} {self.shape}".strip()
 
 
+class OperatorVerdict(msgspec.Struct, frozen=True):
+    """What became of one operator: ``result`` by the rule that the whole run's goes by.
+
+    verdict
+        The worst of its findings, one that fails before one that does not; null where there is none.
+    counts
+        Its findings by verdict.
+    excused
+        How many would fail, were they not accepted or report only.
+    """
+
+    operator: str
+    result: Result
+    verdict: Verdict | None
+    counts: dict[Verdict, int]
+    excused: int = 0
+    unmeasured: int = 0
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """One gate run.
 
@@ -140,6 +162,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     identical: int = 0
     not_applicable: int = 0
     touched: list[Touched] = []
+    operators: list[OperatorVerdict] = []
     findings: list[Finding] = []
     unmeasured: list[Unmeasured] = []
     remarks: list[str] = []
@@ -158,20 +181,33 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 def encode(report: Report) -> bytes:
     """The report as JSON, indented; infinite numbers become null, which JSON has instead."""
-    return msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
+    return msgspec.json.format(msgspec.json.encode(_encodable(msgspec.to_builtins(report))), indent=2) + b"\n"
+
+
+def _encodable(value: object) -> object:
+    """With what UTF-8 cannot hold (bytes of a file's name that are no text) spelt as escapes."""
+    if isinstance(value, str):
+        return value.encode(errors="backslashreplace").decode()
+    if isinstance(value, list):
+        return [_encodable(item) for item in value]
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(item) for key, item in value.items()}
+    return value
 
 
 def read_report(path: Path) -> Report:
     """Read what ``--json`` wrote. Raises UserError naming the file and what is wrong with it.
 
     The report may come from someone else's machine: every field is checked against its type, and nothing else is read.
+    A verdict that is not known here is refused, since nothing says whether it fails; a metric need only have a name's
+    form. All other text is anything: the outputs make it harmless.
     """
     try:
         report = msgspec.json.decode(path.read_bytes(), type=Report)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: is no report of groundspeed gate --json: {error}") from error
+        raise UserError(f"{path}: is no report of groundspeed gate --json: {plain(str(error))}") from error
     if report.schema != SCHEMA:
         raise UserError(f"{path}: schema {report.schema}, this groundspeed reads {SCHEMA}")
     return report

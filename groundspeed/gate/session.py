@@ -18,6 +18,7 @@ from groundspeed.gate.evidence import Evidence, Judging, Measuring, Mixed, Progr
 from groundspeed.gate.floors import NoiseLine, SeriesKey
 from groundspeed.gate.git import WORKTREE
 from groundspeed.gate.metrics import Method
+from groundspeed.gate.operators import operator_verdicts
 from groundspeed.gate.paired import MeasurePairs
 from groundspeed.gate.plan import Diff, Plan, Scope, make_plan
 from groundspeed.gate.report import Report
@@ -162,6 +163,7 @@ def _report(request: Request, plan: Plan, body: Assembled, evidence: Evidence, m
         identical=plan.identical,
         not_applicable=body.not_applicable,
         touched=list(plan.touched),
+        operators=operator_verdicts(body.findings, body.unmeasured),
         findings=body.findings,
         unmeasured=body.unmeasured,
         remarks=body.remarks,

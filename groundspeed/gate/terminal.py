@@ -1,9 +1,11 @@
-"""The gate's table for a terminal: what needs attention first, then one line an implementation."""
+"""The gate's table for a terminal: what needs attention first, then a line an implementation, then one an operator."""
 
 from __future__ import annotations
 
 from groundspeed.analysis.rule import Verdict
-from groundspeed.gate.report import Finding, Report
+from groundspeed.gate.operators import operator_verdicts, tally, word
+from groundspeed.gate.plain import plain, wrapped
+from groundspeed.gate.report import Finding, OperatorVerdict, Report
 from groundspeed.gate.words import (
     MARKS,
     SeriesSummary,
@@ -14,10 +16,8 @@ from groundspeed.gate.words import (
     metric_label,
     notes,
     noteworthy,
-    plain,
     summarise,
     title,
-    wrapped,
 )
 from groundspeed.report.style import Style, clip, pad
 
@@ -41,6 +41,8 @@ def render(report: Report, style: Style) -> str:
             lines += [f"    {clip(plain(place), style.width - 4)}" for place in places]
     if report.findings:
         lines += ["", *_table(summarise(report.findings), style)]
+    operators = operator_verdicts(report.findings, report.unmeasured)
+    lines += ["", *(line for entry in operators for line in _operator(entry, style))] if operators else []
     for remark in report.remarks:
         lines += wrapped(remark, style.width, "note: ")
     if report.steps:
@@ -65,6 +67,14 @@ def _finding(finding: Finding, style: Style) -> list[str]:
     for note in notes(finding):
         lines += wrapped(note, style.width, "    ")
     return lines
+
+
+def _operator(entry: OperatorVerdict, style: Style) -> list[str]:
+    """The verdict in a column of its own, then the operator and its counts."""
+    colour = style.good if entry.result == "pass" else style.bad
+    head = f"{pad(word(entry), 20)}  "
+    first, *others = wrapped(f"{entry.operator}: {tally(entry)}", style.width, head)
+    return [colour(head) + first[len(head) :], *others]
 
 
 def _table(summaries: list[SeriesSummary], style: Style) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,7 +21,6 @@ ORDER = (
     Verdict.INCOMPARABLE,
     Verdict.UNCHANGED,
 )
-_UNSHOWN = ("Cc", "Cf", "Cs", "Co", "Cn")
 MARKS = {
     Verdict.REGRESSED: "✗",
     Verdict.BROKEN: "✗",
@@ -63,24 +60,6 @@ def summarise(findings: Sequence[Finding]) -> list[SeriesSummary]:
     for finding in findings:
         groups.setdefault(finding.series, []).append(finding)
     return [_summary(series, members) for series, members in groups.items()]
-
-
-def plain(text: str) -> str:
-    """One line without control, format (bidirectional too) or private characters: it shows as what it is."""
-    flat = " ".join(text.split())
-    return "".join("�" if unicodedata.category(c) in _UNSHOWN else c for c in flat)
-
-
-def wrapped(text: str, width: int, indent: str) -> list[str]:
-    """Plain text over lines of a width, the first one after ``indent``, the others below it."""
-    return textwrap.wrap(
-        plain(text),
-        width,
-        initial_indent=indent,
-        subsequent_indent=" " * len(indent),
-        break_long_words=True,
-        break_on_hyphens=False,
-    )
 
 
 def value(number: float | None, unit: str) -> str:

@@ -11,8 +11,11 @@ _BINARY = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """``value`` to so many significant digits, never in exponent form: 0.01234 → 0.0123, 1234.5 → 1234."""
-    if value == 0 or not math.isfinite(value):
+    """``value`` to so many significant digits, never in exponent form: 0.01234 → 0.0123, 1234.5 → 1234.
+
+    Numbers that nothing measures, from 1e300 on, are shown in it all the same: the largest cannot be rounded.
+    """
+    if value == 0 or not abs(value) < 1e300:
         return f"{value:g}"
     exponent = math.floor(math.log10(abs(value)))
     rounded = round(value, digits - 1 - exponent)

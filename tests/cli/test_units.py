@@ -60,3 +60,8 @@ def test_sizes_and_rates():
     assert units.size(0) == "0 B"
     assert units.rate(4.31e12, "B/s") == "4.31 TB/s"
     assert units.rate(7.83e14, "FLOP/s") == "783 TFLOP/s"
+
+
+@pytest.mark.parametrize("value", [1.7976931348623157e308, -1.7976931348623157e308, float("inf"), float("nan")])
+def test_a_number_that_cannot_be_rounded_is_shown(value):
+    assert float(units.significant(value)) == pytest.approx(value, rel=1e-5, nan_ok=True)

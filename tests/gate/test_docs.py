@@ -13,7 +13,7 @@ from groundspeed.analysis.rule import Verdict
 from groundspeed.gate import soak_record
 from groundspeed.gate.config import Config, Override, read_config
 from groundspeed.gate.metrics import METRICS
-from groundspeed.gate.report import Finding
+from groundspeed.gate.report import Finding, OperatorVerdict
 from groundspeed.gate.trials import summary
 
 TEXT = (Path(__file__).parents[2] / "docs/gating.md").read_text()
@@ -44,7 +44,8 @@ def test_the_example_policy_is_the_default_one_and_names_every_key():
 def test_every_verdict_and_field_is_named():
     assert all(verdict in section("Verdicts") for verdict in Verdict)
     named = set(re.findall(r"`(\w+)`", section("Reports")))
-    assert {field.name for field in msgspec.structs.fields(Finding)} <= named
+    for struct in (Finding, OperatorVerdict):
+        assert {field.name for field in msgspec.structs.fields(struct)} <= named
 
 
 @pytest.mark.parametrize("module", [soak_record, summary])
