@@ -154,7 +154,7 @@ class Operator:
     ladders
         Named sequences of implementations, each one idea further than the one before.
     missing
-        Back ends that have no implementation here, each with the reason.
+        Back ends that have no implementation here, or ``torch_compile`` where that has none, each with the reason.
     world
         Of an operator that is spread over several GPUs, the dimension of its shape that says over how many; each has a
         process of its own, a rank (``groundspeed.measure.ranks``). Empty for operators of one GPU. Where it is named,

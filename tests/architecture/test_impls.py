@@ -75,6 +75,8 @@ def test_has_the_baseline_and_every_back_end_or_the_reason_why_not(operator):
     spec = TREE.spec(operator)
     names = [implementation.name for implementation in TREE.implementations(operator)]
     assert names[0] == BASELINE
+    assert ("torch_compile" in names) != ("torch_compile" in spec.missing)
+    assert set(spec.missing) <= {*BACKENDS, "torch_compile"}
     absent = set(BACKENDS) - {implementation.backend for implementation in TREE.implementations(operator)}
     assert absent == set(spec.missing) & set(BACKENDS)
     assert all(len(reason) > 10 for reason in spec.missing.values())
