@@ -1,0 +1,23 @@
+"""A function under torch.jit.script, called until its profiling executor has fused what it fuses."""
+
+import warnings
+
+import torch
+
+CALLS_UNTIL_FUSED = 3
+
+
+def unsupported(dtype, **shape):
+    if not hasattr(torch.jit, "script"):
+        return f"torch {torch.__version__} has no torch.jit.script"
+    return None
+
+
+def scripted(function, *arguments):
+    """The scripted function; torch's deprecation of TorchScript is known here and says nothing about this call."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=DeprecationWarning)
+        script = torch.jit.script(function)
+    for _ in range(CALLS_UNTIL_FUSED):
+        script(*arguments)
+    return script
