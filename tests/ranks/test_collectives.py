@@ -18,7 +18,7 @@ EAGER = {
     "all_gather": ("torch_eager",),
     "all_reduce": ("torch_eager",),
     "reduce_scatter": ("torch_eager",),
-    "sharded_relu": ("torch_eager", "torch_local", "torch_overlap"),
+    "sharded_relu": ("torch_eager", "torch_compile", "torch_local", "torch_overlap"),
     "tensor_parallel_mlp": ("torch_eager", "torch_overlap"),
 }
 
