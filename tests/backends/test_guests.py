@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
+import re
+import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -91,6 +95,49 @@ def test_what_it_gets_wrong_is_found(project, tmp_path):
     site = install(tmp_path / "site", double={"torch_theirs": WRONG})
     done = groundspeed("check", "double/torch_theirs", cwd=project, **visible(site))
     assert done.returncode == 1 and "incorrect" in done.stdout
+
+
+def documented(root: Path, files: dict[str, str]) -> None:
+    """The package that docs/backends.md shows: its folders and its pyproject.toml to the letter, with texts of ours."""
+    page = (ROOT / "docs" / "backends.md").read_text(encoding="utf-8")
+    section = page.partition("## Operators and implementations of another package")[2]
+    layout, settings = re.findall(r"```(?:toml)?\n(.*?)```", section, re.DOTALL)
+    top, *lines = layout.splitlines()
+    assert top == f"{root.name}/"
+    shown = [line.split()[0] for line in lines]
+    assert sorted(shown) == sorted(["pyproject.toml", *files])
+    for name in shown:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(files.get(name, settings))
+
+
+@pytest.mark.slow
+def test_a_package_as_the_docs_show_it_brings_its_files_once_it_is_built_and_installed(tmp_path):
+    pytest.importorskip("setuptools", reason="nothing here builds wheels")
+    impls = "my_kernels/impls"
+    texts = {
+        "my_kernels/__init__.py": "raise ImportError('nobody needs to import this')\n",
+        f"{impls}/softmax/triton_mine.py": toy_project.TRITON,
+        f"{impls}/my_operator/spec.py": HALVED,
+        f"{impls}/my_operator/torch_eager.py": EAGER.replace("x * 2", "x / 2"),
+    }
+    root = tmp_path / "my_kernels"
+    documented(root, texts)
+    for name in ("cuda_mine.cu", "shared.cuh"):  # its settings speak of them too
+        (root / impls / "my_operator" / name).write_text("// A kernel.\n")
+    program = "import sys; from setuptools import build_meta; print(build_meta.build_wheel(sys.argv[1]))"
+    built = subprocess.run([sys.executable, "-c", program, str(tmp_path)], cwd=root, capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    site = tmp_path / "site"
+    with zipfile.ZipFile(tmp_path / built.stdout.split()[-1]) as wheel:
+        wheel.extractall(site)
+    assert {"cuda_mine.cu", "shared.cuh"} <= {path.name for path in (site / impls / "my_operator").iterdir()}
+    project = toy_project.make(tmp_path / "project", softmax={})
+    listed = groundspeed("list", cwd=project, **visible(site)).stdout
+    assert "my_operator" in listed and "2 operators, 4 implementations" in listed
+    checked = groundspeed("check", cwd=project, **visible(site))
+    right = 12 if importlib.util.find_spec("triton") is None else 18
+    assert checked.returncode == 0 and f"{right} checks passed" in checked.stdout, checked.stdout + checked.stderr
 
 
 @pytest.fixture
