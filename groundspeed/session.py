@@ -321,7 +321,7 @@ def _with_digests(run: Run, row: Measurement, case: Case, implementation: Implem
 def _command(run: Run, operator: str) -> str:
     """What to type for this sweep alone."""
     whole = all(map(run.selection.includes, run.tree.implementations(operator)))
-    only = [operator] if whole else [f"{operator}/{name}" for name in run.selection.implementations]
+    only = [operator] if whole else [f"{operator}/{name}" for name in dict.fromkeys(run.selection.implementations)]
     words = ["groundspeed", "run", *(word for name in only for word in ("--only", name))]
     words += ["--tier", run.selection.tier]
     if run.selection.dtypes:

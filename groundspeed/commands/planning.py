@@ -59,7 +59,8 @@ def _plan(targets: Sequence[Target], tree: Tree) -> dict[str, tuple[str, ...]]:
     plan: dict[str, tuple[str, ...]] = {}
     for operator in dict.fromkeys(target.operator for target in targets):
         named = [target.implementation for target in targets if target.operator == operator]
-        plan[operator] = () if None in named else (BASELINE, *(name for name in named if name is not None))
+        patterns = dict.fromkeys([BASELINE, *(name for name in named if name is not None)])
+        plan[operator] = () if None in named else tuple(patterns)
     return plan
 
 

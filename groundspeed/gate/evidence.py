@@ -100,7 +100,8 @@ class Measuring:
         suspects = {key: names for p in planned for key, names in self._suspects(p)}
         self.evidence.suspects |= suspects
         if suspects:
-            self.progress(f"    {len(suspects)} suspects again, in {self.config.fresh_processes} fresh processes")
+            again = counted(len(suspects), "suspect")
+            self.progress(f"    {again} again, in {self.config.fresh_processes} fresh processes")
             second = self._second_request(operator, planned, suspects)
             self._step(FRESH, replace(second, tunings=tunings / FRESH, vouched=True), self.evidence.fresh)
 

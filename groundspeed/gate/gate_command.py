@@ -42,6 +42,7 @@ from groundspeed.machine import chosen_device, machine_name, measuring_device
 from groundspeed.operator import TIERS
 from groundspeed.project import Project, find_project
 from groundspeed.report.style import Style
+from groundspeed.report.units import counted
 from groundspeed.selection import Selection
 
 COULD_NOT_MEASURE = 2
@@ -248,7 +249,7 @@ def _list(request: Request) -> int:
         plan = plan_of(versions, request.scope, request.config)
     for planned in plan.pairs:
         cases = len(planned.pair.cases)
-        print(_columns(f"{planned.operator}/{planned.pair.name}", f"{cases} cases", planned.why))
+        print(_columns(f"{planned.operator}/{planned.pair.name}", counted(cases, "case"), planned.why))
     for gone in plan.vanished:
         print(_columns(f"{gone.operator}/{gone.implementation}", "removed", f"{gone.dtype} {gone.shape} {gone.reason}"))
     for entry in (*plan.broken, *plan.unmeasured):
@@ -257,7 +258,8 @@ def _list(request: Request) -> int:
         print(plain(f"note: {remark}"))
     if plan.unmatched and not plan.pairs:
         print(plain(f"note: {unmatched(plan, request.scope.selection)}"))
-    print(f"{len(plan.pairs)} implementations to measure, {plan.identical} cases identical in code")
+    pairs, identical = counted(len(plan.pairs), "implementation"), counted(plan.identical, "case")
+    print(f"{pairs} to measure, {identical} identical in code")
     return 0 if plan.pairs or plan.vanished or plan.broken or plan.unmeasured else COULD_NOT_MEASURE
 
 

@@ -55,7 +55,7 @@ def render(report: Report, limit: int = LIMIT) -> str:
     if report.remarks:
         blocks.append("\n".join(f"- {code(remark)}" for remark in report.remarks))
     if report.findings:
-        blocks.append(_details(f"All {len(report.findings)} findings", _all(report)))
+        blocks.append(_details(f"All findings ({len(report.findings)})", _all(report)))
     return _cut("\n\n".join(block for block in blocks if block), limit)
 
 

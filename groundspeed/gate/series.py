@@ -16,6 +16,7 @@ from groundspeed.analysis.tail_rule import ProcessSamples, TailComparison, compa
 from groundspeed.gate.config import Limit
 from groundspeed.gate.metrics import Method, Metric
 from groundspeed.gate.paired import PairOutcome
+from groundspeed.report.units import counted
 
 LEAST_SAMPLES = 8  # of a process: fewer have no median worth the name
 
@@ -110,7 +111,7 @@ def _judge_tail(series: Series, first: Outcomes, fresh: Outcomes) -> Judged:
         verdict, reason = Verdict.IMPROVED, _tail_evidence(faster, threshold, "base")
     elif suspect and (slower.suspect(threshold, floor) or faster.suspect(threshold, floor)):
         verdict = Verdict.AMBIGUOUS
-        reason = f"{slower.slower_head} slow samples against {slower.slower_base}: too few to tell"
+        reason = f"{counted(slower.slower_head, 'slow sample')} against {slower.slower_base}: too few to tell"
     elif not gateable(floor, threshold) and any(tail.may_be_shifted(threshold) for tail in (slower, faster)):
         verdict, reason = Verdict.AMBIGUOUS, f"the median shifted, its noise floor {floor:.2%} is over 0.7 T"
     ratios = [_p99(each.head) / _p99(each.base) for each in _process_samples(series.metric, deciding)]
@@ -124,7 +125,7 @@ def _judge_tail(series: Series, first: Outcomes, fresh: Outcomes) -> Judged:
 def _tail_evidence(worse: TailComparison, threshold: float, side: str = "head") -> str:
     """What convicted: ``side`` is the one with the slow end."""
     if worse.has_slow_path(threshold):
-        counts = f"{worse.slower_head} slow samples against {worse.slower_base}"
+        counts = f"{counted(worse.slower_head, 'slow sample')} against {worse.slower_base}"
         return f"{counts}, more in {worse.spread:.0%} of the processes" if side == "head" else counts
     return f"{side} is {math.expm1(float(worse.medians.shift)):+.1%} in the median, and its p99 with it"
 

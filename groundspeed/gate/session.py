@@ -16,7 +16,7 @@ from groundspeed.gate.assemble import Assembled, assemble, result_of
 from groundspeed.gate.config import Config
 from groundspeed.gate.evidence import Evidence, Judging, Measuring, Mixed, Progress
 from groundspeed.gate.floors import NoiseLine, SeriesKey
-from groundspeed.gate.git import WORKTREE
+from groundspeed.gate.git import TRAILER, WORKTREE
 from groundspeed.gate.metrics import Method
 from groundspeed.gate.operators import operator_verdicts
 from groundspeed.gate.paired import MeasurePairs
@@ -26,6 +26,7 @@ from groundspeed.gate.series import log_ratios, presence
 from groundspeed.gate.statuses import case_status
 from groundspeed.gate.versions import Revisions, Versions, read_at, unpacked
 from groundspeed.machine import chosen_device
+from groundspeed.report.units import counted
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,8 @@ def _command(request: Request) -> list[str]:
 def _accepted(request: Request, versions: Versions, config: Config) -> tuple[list[Accepted], list[str]]:
     accepted, remarks = from_trailers(versions.trailers)
     if not config.accept_trailers:
-        remarks = [f"{len(accepted)} Perf-Accepted trailers ignored: accept_trailers is false"] if accepted else []
+        ignored = counted(len(accepted), f"{TRAILER} trailer")
+        remarks = [f"{ignored} ignored: accept_trailers is false"] if accepted else []
         accepted = []
     text = read_at(request.project, request.revisions.head, config.allow_list)
     if text is not None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from groundspeed.analysis.rule import Verdict
 from groundspeed.gate.metrics import METRICS
-from groundspeed.gate.report import STATUS, Finding, Report, Unmeasured
-from groundspeed.report.units import duration, significant, size
+from groundspeed.gate.report import STATUS, Finding, Report, Step, Unmeasured
+from groundspeed.report.units import counted, duration, significant, size
 
 ORDER = (
     Verdict.REGRESSED,
@@ -110,7 +110,7 @@ def evidence(finding: Finding) -> str:
         f"{value(finding.base, unit)} → {value(finding.head, unit)}",
         f"{change(finding.ratio)} {interval(finding.low, finding.high)}".strip(),
         f"T {finding.threshold * 100:g} %" if finding.threshold is not None else "",
-        f"{finding.processes} processes",
+        counted(finding.processes, "process", "processes"),
         f"p={probability(finding.p)}" if finding.p is not None else "",
         f"q={probability(finding.q)}" if finding.q is not None else "",
     ]
@@ -168,8 +168,10 @@ def spent(wall: float, phases: Mapping[str, float]) -> str:
 
 def cost(report: Report) -> str:
     """What the run cost, all of it and by step."""
-    steps = [
-        f"{step.processes} {'fresh ' if step.step == 'fresh' else ''}processes {spent(step.seconds, step.phases)}"
-        for step in report.steps
-    ]
+    steps = [f"{_processes(step)} {spent(step.seconds, step.phases)}" for step in report.steps]
     return f"took {report.seconds:.1f} s: {'; '.join(steps)}"
+
+
+def _processes(step: Step) -> str:
+    fresh = "fresh " if step.step == "fresh" else ""
+    return counted(step.processes, f"{fresh}process", f"{fresh}processes")

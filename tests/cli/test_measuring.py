@@ -82,6 +82,14 @@ def test_only_one_implementation_is_measured_beside_the_baseline(project, tmp_pa
     assert {entry.implementation for entry in read_record(path).measurements} == {"torch_eager", "torch_add"}
 
 
+def test_the_baseline_alone_is_named_once_in_the_command_of_its_record(project, tmp_path):
+    only = ("--only", "double/torch_eager", "--only", "double/torch_eager")
+    done = groundspeed("run", *only, "--results", str(tmp_path), cwd=project)
+    assert done.returncode == 0, done.stderr
+    (path,) = find_records(tmp_path)
+    assert read_record(path).header.command.count("--only") == 1
+
+
 def test_check_finds_the_wrong_one_and_runs_triton_in_the_interpreter(project):
     done = groundspeed("check", "double", cwd=project, GROUNDSPEED_DEVICE="cpu")
     assert done.returncode == 1

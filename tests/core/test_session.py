@@ -140,6 +140,7 @@ def test_another_folder_is_measured_under_todays_specs_as_the_commit_said(projec
     [
         (Selection(), "--only double --tier full"),
         (Selection(implementations=("torch_eager", "torch_add")), "--only double --tier full"),
+        (Selection(implementations=("torch_eager", "torch_eager")), "--only double/torch_eager --tier full"),
         (Selection(implementations=("*_add",), tier="small"), "--only 'double/*_add' --tier small"),
         (Selection(dtypes=("float32",)), "--only double --tier full --dtype float32"),
     ],

@@ -115,6 +115,7 @@ class Result:
     status: int
     report: dict
     output: str
+    errors: str = ""
 
     def findings(self, **wanted):
         return [f for f in self.report["findings"] if all(f[key] == value for key, value in wanted.items())]
@@ -162,7 +163,8 @@ class Repo:
         engine = engine or FakeEngine()
         status = gate_command.run_with(arguments, lambda: engine)
         report = json.loads(out.read_text()) if out.is_file() else {}
-        return Result(status, report, self.capsys.readouterr().out)
+        printed = self.capsys.readouterr()
+        return Result(status, report, printed.out, printed.err)
 
 
 @pytest.fixture

@@ -254,3 +254,17 @@ def test_an_autotuner_that_chose_differently_is_named(repo):
     assert result.verdicts(metric="device_cold") == {"improved"}
     causes = {f["cause"] for f in result.findings(metric="device_cold")}
     assert causes == {"the autotuner chose BLOCK=128 (base: BLOCK=64)"}
+
+
+@pytest.mark.parametrize(("typed", "said"), [(["--shape", "N=64"], "1 suspect again"), ([], "2 suspects again")])
+def test_what_is_counted_is_one_or_many(repo, typed, said):
+    repo.edit(ROW, "COST = 500", "COST = 600")
+    repo.commit()
+    assert f"    {said}, in 10 fresh processes" in repo.gate("--base", "main", *typed).errors
+
+
+def test_a_list_of_one_says_so(repo):
+    repo.edit(ROW, "COST = 500", "COST = 600")
+    repo.commit()
+    listed = repo.gate("--base", "main", "--list", "--shape", "N=64").output
+    assert "  1 case  " in listed and "1 implementation to measure, 0 cases identical in code" in listed

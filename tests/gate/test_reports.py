@@ -256,3 +256,8 @@ def test_a_run_counts_its_operators(repo):
     (entry,) = repo.gate("--base", "main").report["operators"]
     assert entry["operator"] == "double" and entry["result"] == "regressed" and entry["verdict"] == "regressed"
     assert sum(entry["counts"].values()) == 2 * 7 and entry["excused"] == entry["unmeasured"] == 0
+
+
+def test_processes_are_counted_in_words():
+    made = msgspec.structs.replace(report(), steps=[Step("first", 5, 9.0, {}), Step("fresh", 1, 2.0, {})])
+    assert "took 0.0 s: 5 processes 9.0 s; 1 fresh process 2.0 s" in terminal.render(made, Style())
