@@ -13,7 +13,7 @@ from groundspeed.rehearsal import occasion, performance
 from groundspeed.rehearsal.parts import Part
 from groundspeed.report.progress import Display, Estimate
 from groundspeed.report.style import Style
-from groundspeed.report.units import counted
+from groundspeed.report.units import clock, counted
 from groundspeed.session import Prepared, Run
 
 _NAME = "rehearsal"  # what it goes by beside the operators
@@ -59,3 +59,6 @@ def _show(parts: Sequence[Part], lanes: Sequence[Lane], tunings: Path) -> None:
         display.note(f"{_NAME}: {problem}")
     failed = f", {done.failed} failed and have their turn later" if done.failed else ""
     display.end(_NAME, f"{done.done} compiled and tuned{failed}")
+    if done.timed_s >= 1.0:
+        waited = f"workers waited {clock(done.waited_s)} for that, together"
+        display.note(f"{_NAME}: candidates were timed, one at a time on a GPU, for {clock(done.timed_s)}; {waited}")

@@ -24,6 +24,7 @@ _SHORT = {"warmup": 10, "rep": 50}  # ms; Triton's own 25 and 100 of each candid
 _INDUCTOR = "torch._inductor.runtime.benchmarking"
 _CLASSES = ("TritonBenchmarker", "InductorBenchmarker", "TorchProfilerBenchmarker")
 _METHODS = ("benchmark_gpu", "benchmark_gpu_with_cuda_graph")
+HAD, WAITED = "had turns", "waited for turns"  # what a worker's seconds call them; both are part of other phases
 _LOOK = 0.005  # seconds between two looks at the lock: a candidate is timed for some twenty milliseconds
 _SIGN = 1.0  # seconds between two signs of life
 
@@ -32,25 +33,34 @@ class Turns:
     """A lock file's holder, now and then. One that has its turn may take it again inside.
 
     ``alive`` is called while it waits, about once a second: to wait is not to hang.
+
+    had_s, waited_s
+        Seconds that it had the turn, and that it waited for it, so far.
     """
 
     def __init__(self, file: Path, alive: Callable[[], None] = lambda: None) -> None:
         self._descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._alive = alive
-        self._depth = 0
+        self._mine = False
+        self.had_s = self.waited_s = 0.0
 
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Wait for the turn, and have it until the end."""
-        if not self._depth:
-            self._wait()
-        self._depth += 1
+        if self._mine:
+            yield  # the outer turn is had, and ends it
+            return
+        began = monotonic()
+        self._wait()
+        got = monotonic()
+        self.waited_s += got - began
+        self._mine = True
         try:
             yield
         finally:
-            self._depth -= 1
-            if not self._depth:
-                fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            self._mine = False
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            self.had_s += monotonic() - got
 
     def _wait(self) -> None:
         told = monotonic()

@@ -81,7 +81,7 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
     from groundspeed.measure.opening import entries, open_all
     from groundspeed.measure.rehearsal import rehearse_case
     from groundspeed.measure.sides import adopt_tolerance, share_tunings, takes_part
-    from groundspeed.measure.turns import Turns, autotuners_wait
+    from groundspeed.measure.turns import HAD, WAITED, Turns, autotuners_wait
     from groundspeed.tree import Tree
 
     specs = tree_with_guests(Path(job.specs))
@@ -114,8 +114,8 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
     opened = share_tunings(opened, job.tunings)
     contenders = [one for one in opened.values() if isinstance(one, Contender)]
     steps: Steps = check_case if job.check_only else measure_case
-    if job.turns:
-        turns = Turns(Path(job.turns), teller.again)
+    turns = Turns(Path(job.turns), teller.again) if job.turns else None
+    if turns:
         autotuners_wait(turns, compiler)
         steps = partial(rehearse_case, turns)
     for number, one in enumerate(job.case_list()):
@@ -138,7 +138,7 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
         channel.send(CaseDone(number))
         if job.device == "cuda":
             torch.cuda.empty_cache()
-    return dict(seconds)
+    return {**seconds, HAD: turns.had_s, WAITED: turns.waited_s} if turns else dict(seconds)
 
 
 def _import_compiler(device: str, forks: bool, alone: bool) -> None:

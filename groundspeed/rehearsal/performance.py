@@ -15,6 +15,7 @@ from groundspeed.cores import usable_cores
 from groundspeed.errors import kind_and_line
 from groundspeed.measure.lane import Lane
 from groundspeed.measure.supervisor import Outcome, supervise
+from groundspeed.measure.turns import HAD, WAITED
 from groundspeed.measure.workers import Workers
 from groundspeed.records import Measurement
 from groundspeed.rehearsal.parts import Part
@@ -30,15 +31,24 @@ _START_SECONDS, _COST_SECONDS = 15.0, 1.5  # of the whole, and of a cost of one 
 class Rehearsed:
     """How many (implementation, case) pairs were, and how many could not be: those are compiled in their turn.
 
-    ``problems`` are why whole parts could not be.
+    ``problems`` are why whole parts could not be. ``timed_s`` are the seconds in which candidates were timed, one at a
+    time on a GPU, and ``waited_s`` those that workers waited for that, all of them together.
     """
 
     done: int = 0
     failed: int = 0
     problems: tuple[str, ...] = ()
+    timed_s: float = 0.0
+    waited_s: float = 0.0
 
     def __add__(self, other: Rehearsed) -> Rehearsed:
-        return Rehearsed(self.done + other.done, self.failed + other.failed, self.problems + other.problems)
+        return Rehearsed(
+            self.done + other.done,
+            self.failed + other.failed,
+            self.problems + other.problems,
+            self.timed_s + other.timed_s,
+            self.waited_s + other.waited_s,
+        )
 
 
 def seconds_of(parts: Sequence[Part], lanes: Sequence[Lane]) -> float:
@@ -117,7 +127,13 @@ def _noted(part: Part, outcome: Outcome) -> Rehearsed:
                 part.notes[name, part.cases[number]].leave()
     failed = sum(row.status == "failed" for row in outcome.rows.values())
     problems = (outcome.problem,) if outcome.problem else ()
-    return Rehearsed(len(outcome.rows) - failed, failed + part.pairs - len(outcome.rows), problems)
+    return Rehearsed(
+        len(outcome.rows) - failed,
+        failed + part.pairs - len(outcome.rows),
+        problems,
+        timed_s=outcome.seconds.get(HAD, 0.0),
+        waited_s=outcome.seconds.get(WAITED, 0.0),
+    )
 
 
 def _is_settled(row: Measurement) -> bool:

@@ -63,6 +63,16 @@ def test_it_says_what_it_compiles_and_where_tunings_are_kept(done, said, play, c
     assert said in ended
 
 
+def test_a_log_says_how_long_candidates_were_timed(play, capsys):
+    play(Rehearsed(12, timed_s=90.0, waited_s=600.0))
+    rehearsing.rehearse({"matmul": None}, [Lane(GPU, None)], pytest.fail)
+    *_, last = capsys.readouterr().err.splitlines()
+    assert last == (
+        "rehearsal: candidates were timed, one at a time on a GPU, for 1 min 30 s; "
+        "workers waited 10 min 00 s for that, together"
+    )
+
+
 def test_why_a_part_could_not_be_is_said(play, capsys):
     play(Rehearsed(6, 6, ("matmul: OSError: No space left on device",)))
     rehearsing.rehearse({"matmul": None}, [Lane(GPU, None)], pytest.fail)

@@ -61,6 +61,22 @@ def test_a_turn_may_be_taken_again_inside_and_ends_with_the_outer_one(tmp_path):
     assert is_free()
 
 
+def test_it_knows_how_long_it_had_and_waited_for_turns(tmp_path, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(module, "monotonic", lambda: now[0])
+    queue = Turns(tmp_path / "lock")
+    taken = iter([False, False, True])
+
+    def look():
+        now[0] += 2.0
+        return next(taken)
+
+    monkeypatch.setattr(queue, "_taken", look)
+    with queue.turn(), queue.turn():
+        now[0] += 5.0
+    assert (queue.waited_s, queue.had_s) == (6.0, 5.0)
+
+
 def test_who_waits_gives_a_sign_of_life(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_SIGN", 0.02)
     signs = []
