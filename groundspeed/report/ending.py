@@ -14,6 +14,8 @@ from groundspeed.report.units import clock, percent, significant
 # Building, compiling and tuning happen once a change, and energy takes a second by what it is: none of it says how
 # long measuring takes.
 _ONCE = ("rehearsal", "load", "prepare", "first run", "first call", "energy")
+# The device works or a compiler does; checking and timing calls are the host's and the device's by turns.
+_WORKING = ("rehearsal", "load", "prepare", "first run", "first call", "time", "ceilings", "energy")
 _WORDS = {
     "rehearsal": "compiling and tuning beforehand",
     "time": "timing",
@@ -23,6 +25,7 @@ _WORDS = {
     "memory": "weighing memory",
     "prepare": "preparing",
     "first run": "first runs",
+    "join": "joining ranks",
     "first call": "first calls in fresh processes",
     "load": "building and loading",
     "start": "starting workers",
@@ -48,8 +51,9 @@ def time_split(records: Sequence[Record], style: Style) -> list[str]:
     ordered = sorted(phases.items(), key=lambda phase: -phase[1])
     shown = [(name, seconds) for name, seconds in ordered if seconds >= 0.005 * total]
     parts = [f"{_WORDS.get(name, name)} {percent(seconds / total)}" for name, seconds in shown]
+    working = percent(sum(phases.get(name, 0.0) for name in _WORKING) / total)
     lines = textwrap.wrap(
-        f"{clock(total)}: {', '.join(parts)}",
+        f"{clock(total)}, {working} of it timing or compiling: {', '.join(parts)}".replace(" %", "\N{NO-BREAK SPACE}%"),
         width=style.width,
         initial_indent="Time     ",
         subsequent_indent=" " * 9,
