@@ -17,7 +17,7 @@ import msgspec
 from groundspeed.calibrate.methods import CannotTime
 from groundspeed.calibrate.probes import Probe, Run, named
 from groundspeed.calibrate.protocol import GO, Done, Event, Found, Loaded, Loading, Ready, Step, Task
-from groundspeed.calibrate.schema import Cost, Missing, Ratio, Reading
+from groundspeed.calibrate.schema import Clocked, Cost, Missing, Ratio, Reading
 from groundspeed.errors import first_line, kind_and_line
 from groundspeed.measure.worker import end_with
 from groundspeed.records import Ceilings
@@ -79,7 +79,10 @@ class _Child:
         for probe, run in self._probes():
             for method, read in ours.passes(timers, probe, run, task.device, task.rounds, task.process):
                 self._collect(read, method, probe.name)
-            readings += [gpu.read()] if gpu else []
+                if gpu and method == timers.main.name:  # at once: its clocks go up again in some milliseconds
+                    readings.append(now := gpu.read())
+                    seen = Clocked(probe.name, task.process, now.sm_mhz, round(now.power_w, 1), now.throttle)
+                    self._tell(Found(clocked=(seen,)))
         self._passed("probes")
         self._collect(lambda: self._costs(costs(task.device, timers.main, timers.beside)), "costs")
         self._passed("costs")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from groundspeed.calibrate.protocol import GO, Done, Event, Found, Loaded, Loading, Ready, Step, Task, decode_event
-from groundspeed.calibrate.schema import Cost, Missing, Ratio, Reading
+from groundspeed.calibrate.schema import Clocked, Cost, Missing, Ratio, Reading
 from groundspeed.measure.process import Worker, start_worker, worker_environment
 from groundspeed.records import Ceilings, Clocks, Environment
 
@@ -28,6 +28,7 @@ class Collected:
     costs: list[Cost] = field(default_factory=list)
     ceilings: list[Ceilings] = field(default_factory=list)
     clocks: list[Clocks] = field(default_factory=list)
+    clocked: list[Clocked] = field(default_factory=list)
     missing: list[Missing] = field(default_factory=list)
     phases: dict[str, float] = field(default_factory=dict)
 
@@ -35,7 +36,7 @@ class Collected:
         """Take in what another process told."""
         self.environment = self.environment or other.environment
         self.timer = self.timer or other.timer
-        for name in ("readings", "ratios", "costs", "ceilings", "clocks", "missing"):
+        for name in ("readings", "ratios", "costs", "ceilings", "clocks", "clocked", "missing"):
             getattr(self, name).extend(getattr(other, name))
         for phase, seconds in other.phases.items():
             self.phases[phase] = self.phases.get(phase, 0.0) + seconds
@@ -51,6 +52,7 @@ class Collected:
                 self.ratios += event.ratios
                 self.costs += event.costs
                 self.ceilings += event.ceilings
+                self.clocked += event.clocked
                 self.missing += event.missing
             case Done():
                 self.phases = dict(event.seconds)

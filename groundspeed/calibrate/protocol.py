@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from groundspeed.calibrate.schema import Cost, Missing, Ratio, Reading
+from groundspeed.calibrate.schema import Clocked, Cost, Missing, Ratio, Reading
 from groundspeed.records import Ceilings, Clocks, Environment
 
 GO = b"go\n"
@@ -66,6 +66,7 @@ class Found(msgspec.Struct, frozen=True, tag=True):
     ratios: tuple[Ratio, ...] = ()
     costs: tuple[Cost, ...] = ()
     ceilings: tuple[Ceilings, ...] = ()
+    clocked: tuple[Clocked, ...] = ()
     missing: tuple[Missing, ...] = ()
 
 

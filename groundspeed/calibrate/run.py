@@ -95,6 +95,7 @@ def calibrate(request: Request, told: Told) -> Calibration:
         costs=all_told.costs,
         ceilings=all_told.ceilings,
         clocks=all_told.clocks,
+        clocked=all_told.clocked,
         missing=list(dict.fromkeys(all_told.missing)),
         phases={phase: round(seconds, 2) for phase, seconds in all_told.phases.items()},
     )

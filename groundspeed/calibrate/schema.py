@@ -67,6 +67,16 @@ class Cost(msgspec.Struct, frozen=True):
     value_ns: float
 
 
+class Clocked(msgspec.Struct, frozen=True):
+    """The GPU right after our timer was done with a probe, in one process. MHz, watts."""
+
+    probe: str
+    process: int
+    sm_mhz: int
+    power_w: float
+    throttle: tuple[str, ...] = ()
+
+
 class Missing(msgspec.Struct, frozen=True):
     """What gave no figure, and why. ``probe`` is empty where all are meant, ``process`` -1 where every process is."""
 
@@ -103,6 +113,7 @@ class Calibration(msgspec.Struct, frozen=True, omit_defaults=True):
     costs: list[Cost] = []
     ceilings: list[Ceilings] = []
     clocks: list[Clocks] = []
+    clocked: list[Clocked] = []
     missing: list[Missing] = []
     phases: dict[str, float] = {}
 

@@ -101,36 +101,53 @@ def verdicts(calibration: Calibration) -> list[Verdict]:
     long = {probe: one for probe, one in ours.items() if one.value > SHORT_NS}
     short = {probe: one for probe, one in ours.items() if one.value <= SHORT_NS}
     ncu = {probe: one.value for (probe, method), one in known.items() if method == "ncu"}
-    return [_long(long), _short(short), _ncu(ours, ncu, calibration), _in_time(calibration)]
+    return [_long(long, calibration), _short(short, calibration), _ncu(ours, ncu, calibration), _in_time(calibration)]
 
 
-def _long(probes: dict[str, Figure]) -> Verdict:
+def _long(probes: dict[str, Figure], calibration: Calibration) -> Verdict:
     bound = f"between-process CV at most {percent(CV_BOUND)} for {percent(CV_SHARE)} of the probes over 3 µs"
     judged = {probe: one for probe, one in probes.items() if one.cv is not None}
     if not judged:
         return Verdict(bound, None, "no probe over 3 µs ran in two processes")
-    beyond = _beyond(judged, CV_BOUND)
+    beyond = _beyond(judged, CV_BOUND, calibration)
     within = len(judged) - len(beyond)
     held = within >= CV_SHARE * len(judged)
     return Verdict(bound, held, f"{within} of {len(judged)} ({percent(within / len(judged))})", beyond)
 
 
-def _short(probes: dict[str, Figure]) -> Verdict:
+def _short(probes: dict[str, Figure], calibration: Calibration) -> Verdict:
     bound = f"between-process CV at most {percent(CV_BOUND_SHORT)} for every probe under 3 µs"
     judged = {probe: one for probe, one in probes.items() if one.cv is not None}
     if not judged:
         return Verdict(bound, None, "no probe under 3 µs ran in two processes")
-    beyond = _beyond(judged, CV_BOUND_SHORT)
+    beyond = _beyond(judged, CV_BOUND_SHORT, calibration)
     return Verdict(bound, not beyond, f"{len(judged) - len(beyond)} of {len(judged)}", beyond)
 
 
-def _beyond(probes: dict[str, Figure], bound: float) -> tuple[str, ...]:
+def _beyond(probes: dict[str, Figure], bound: float, calibration: Calibration) -> tuple[str, ...]:
     return tuple(
         f"{probe}: {percent(one.cv)}, processes from {one.low / 1e3:.2f} to {one.high / 1e3:.2f} µs"
         + (f", within one {percent(one.spread)}" if one.spread is not None else "")
+        + _clocked(probe, calibration)
         for probe, one in probes.items()
         if one.cv is not None and one.cv > bound
     )
+
+
+def _clocked(probe: str, calibration: Calibration) -> str:
+    """The clocks right after a probe, and how its values scatter when each is taken in cycles instead; "" without."""
+    seen = {one.process: one for one in calibration.clocked if one.probe == probe and one.sm_mhz}
+    own = [one for one in calibration.readings if one.probe == probe and one.method == calibration.timer]
+    cycles = np.array([one.value_ns * seen[one.process].sm_mhz for one in own if one.process in seen])
+    if len(cycles) < 2:
+        return ""
+    clocks = [one.sm_mhz for one in seen.values()]
+    reasons = ", ".join(dict.fromkeys(reason for one in seen.values() for reason in one.throttle))
+    throttled = sum(bool(one.throttle) for one in seen.values())
+    why = f" ({reasons} in {throttled} of {len(seen)} processes)" if reasons else ""
+    power = median([one.power_w for one in seen.values()])
+    said = f"; right after it {min(clocks)} to {max(clocks)} MHz{why}, {power:.0f} W"
+    return f"{said}; in cycles {percent(float(cycles.std(ddof=1) / cycles.mean()))}"
 
 
 def _ncu(ours: dict[str, Figure], ncu: dict[str, float], calibration: Calibration) -> Verdict:

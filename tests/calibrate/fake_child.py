@@ -12,7 +12,7 @@ import time
 import msgspec
 
 from groundspeed.calibrate.protocol import GO, Done, Found, Loaded, Loading, Ready, Step, Task
-from groundspeed.calibrate.schema import Reading
+from groundspeed.calibrate.schema import Clocked, Reading
 from groundspeed.records import Environment
 
 _PAUSE = 0.05
@@ -62,6 +62,7 @@ def main() -> None:
     may_die("clock")
     time.sleep(_PAUSE)
     tell(Found(readings=(Reading("clock", "p", task.process, 2.0, 1, 0.1),)))
+    tell(Found(clocked=(Clocked("p", task.process, 1980, 100.0),)))
     note("idle", task)
     tell(Done({"probes": 0.5}))
 

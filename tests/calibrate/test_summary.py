@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from groundspeed.analysis.rule import noise_floor
-from groundspeed.calibrate.schema import Missing, Reading
+from groundspeed.calibrate.schema import Clocked, Missing, Reading
 from groundspeed.calibrate.summary import absent, figure, figures, flush_effect, gaps, noise_lines, verdicts
 from groundspeed.gate.floors import noise_folder, read_floors, write_noise
 from groundspeed.records import Environment
@@ -25,6 +25,24 @@ def test_the_figure_of_a_probe_is_the_median_of_its_processes_and_their_scatter(
     assert found.spread == pytest.approx(0.01) and found.seconds == pytest.approx(0.1)
     alone = figure([Reading("ncu", "p", 0, 5.0, 3, 1.0)])
     assert alone.cv is None and alone.spread is None
+
+
+def test_what_scatters_is_told_with_the_clocks_that_it_ran_at():
+    """Twice as slow at half the clock is the same number of cycles."""
+    mhz = {n: 1980 if n % 2 else 990 for n in range(12)}
+    own = [
+        msgspec.structs.replace(one, value_ns=1e9 / mhz[one.process]) if one.probe == "relu_64MiB" else one
+        for one in readings("cupti", scatter=0.0)
+    ]
+    slow = ("software power cap",)
+    clocked = [Clocked("relu_64MiB", n, mhz[n], 650.0, () if n % 2 else slow) for n in mhz]
+    first, *_ = verdicts(calibration(readings=own, clocked=clocked))
+    (told,) = first.exceptions
+    assert told.endswith(
+        "; right after it 990 to 1980 MHz (software power cap in 6 of 12 processes), 650 W; in cycles 0.00 %"
+    )
+    (without,) = verdicts(calibration(readings=own))[0].exceptions
+    assert "MHz" not in without
 
 
 def test_noise_lines_are_what_the_gate_reads(tmp_path):
