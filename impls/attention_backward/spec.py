@@ -10,9 +10,10 @@ whatever the dtype, as frameworks keep it; the operator is this for whatever lse
 10·D FLOPs for each pair of a query and a key that it sees, five products, as in FlashAttention's own figures; a kernel
 that computes P and its gradient for grad_q anew does 14·D. ``causal`` is a weight, int32 [1].
 
-Of PyTorch's back ends the flash kernels alone are here. The composite one has no backward pass of its own: autograd goes
-through its forward pass, which knows nothing of the lse and out that are given. Memory-efficient attention and cuDNN
-have backward kernels for GPUs alone, which take lse and out as their own forward passes lay them out: not tried yet.
+Of PyTorch's back ends the flash kernels alone are here. The composite one has no backward pass of its own: autograd
+goes through its forward pass, which knows nothing of the lse and out that are given. Memory-efficient attention and
+cuDNN have backward kernels for GPUs alone, which take lse and out as their own forward passes lay them out: not tried
+yet.
 
 q, k, v and grad_output are N(0, 1). P spreads over about S/e keys, and each gradient has a standard deviation of about
 sqrt(e/S), the same for all three. Layouts as attention's: ``transposed`` is a [B, S, H, D] tensor seen as [B, H, S, D],

@@ -34,7 +34,7 @@ class Crew:
         answers = {
             "listen": 29500,
             "imports": None,
-            "load": {},
+            "load": ({}, ""),
             "free_memory": 1 << 40,
             "describe": Environment(device="cpu", device_name="a CPU", python="3", os="Linux"),
         }
