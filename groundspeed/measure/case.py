@@ -17,7 +17,7 @@ from groundspeed.measure.bench import PHASE_LIMITS, Bench, Fault, fault_row
 from groundspeed.measure.contender import Contender, Prepared
 from groundspeed.measure.energy import NoEnergy, measure_energy
 from groundspeed.measure.gpu_state import THERMAL, Reading, summary
-from groundspeed.measure.incredible import foreign_kernel, too_fast
+from groundspeed.measure.incredible import foreign_kernel, no_time, too_fast
 from groundspeed.measure.judging import Judged, disturbed, judge_again, judge_case
 from groundspeed.measure.referee.witness import Witnesses, watchable
 from groundspeed.measure.sampling import Rounds, sample
@@ -195,12 +195,14 @@ def _row(
     samples = timed.rounds.samples[index]
     contender = prepared.contender
     kernels = max((one.kernels for one in samples), key=len, default=())
-    cold = sorted(one.cold for one in samples)
+    taken_ns = by_quantity(samples, timed.calls[index])
+    cold = sorted(taken_ns["device_cold"])
     stranger = foreign_kernel(kernels, contender.opened.own_kernels())
     fault = (
         Fault("incorrect", stranger)
         if stranger
-        else too_fast(spec, case, cold[len(cold) // 2] if cold else 0.0, bench.peak, bench.l2_bytes)
+        else no_time(spec, case, taken_ns)
+        or too_fast(spec, case, cold[len(cold) // 2] if cold else 0.0, bench.peak, bench.l2_bytes)
     )
     if fault:
         return fault_row(contender.name, case, digest, fault, contender.digest)
@@ -213,7 +215,7 @@ def _row(
         implementation_digest=contender.digest,
         unstable=timed.rounds.unstable[index],
         timer=timed.timer,
-        samples=by_quantity(samples, timed.calls[index]),
+        samples=taken_ns,
         kernels=list(kernels),
         kernel_ns=kernel_times(samples, kernels),
         prepare_ns=prepared.prepare_ns,

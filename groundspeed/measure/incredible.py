@@ -1,9 +1,11 @@
-"""What a finished measurement may show that no honest one does: somebody else's kernels, and a speed beyond physics."""
+"""What a finished measurement may show that no honest one does: somebody else's kernels, no time, and too little."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
+from groundspeed.analysis.stats import median
 from groundspeed.measure import referee
 from groundspeed.measure.bench import Fault
 from groundspeed.measure.datasheet import Peak
@@ -19,6 +21,21 @@ def foreign_kernel(kernels: Sequence[str], own: frozenset[str] | None) -> str:
     if own is None or not stranger:
         return ""
     return f"own kernel: launches {stranger[:120]}, expected one of {', '.join(sorted(own))}"
+
+
+def no_time(spec: Operator, case: Case, samples: Mapping[str, Sequence[float]]) -> Fault | None:
+    """Every call takes some time: whoever says that it took none, or no finite one, has not read a clock.
+
+    ``samples`` are a measurement's, in ns. A case that moves no byte may put no work on the device.
+    """
+    idle = spec.traffic(case).total == 0
+    for quantity, values in samples.items():
+        strange = next((value for value in values if not math.isfinite(value)), None)
+        if strange is not None:
+            return Fault("impossible", f"{quantity}: a time of {strange:g} ns")
+        if values and median(values) <= 0 and not (idle and quantity.startswith("device")):
+            return Fault("impossible", f"{quantity}: a median of {median(values):g} ns, and every call takes some time")
+    return None
 
 
 def too_fast(spec: Operator, case: Case, middle_ns: float, top: Peak | None, l2_bytes: int) -> Fault | None:

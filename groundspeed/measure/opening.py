@@ -41,6 +41,7 @@ def open_all(job: Job, tree: Tree, loading: Tell) -> dict[str, Contender | Fault
     Raises Spoiled, with the one that was being loaded: nothing may be measured in this process any more.
     """
     chosen = entries(job, tree)
+    tools.watch()  # before the first file of an implementation is imported
     asked = [entry for entry in chosen if entry[0] not in job.excluded]
     broken = _build(job.device, asked, lambda: loading(""), CORES_BESIDE_OTHERS if job.turns else None)
     opened: dict[str, Contender | Fault] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ from groundspeed.measure.bench import Bench, Fault
 from groundspeed.measure.case import Disturbed, measure_case
 from groundspeed.measure.contender import open_contender
 from groundspeed.measure.datasheet import Peak
+from groundspeed.measure.incredible import no_time
 from groundspeed.measure.judging import judge_case
 from groundspeed.measure.referee import tools
 from groundspeed.measure.referee.witness import Witnesses
@@ -65,9 +67,14 @@ def test_who_knows_the_timer_passes_when_its_timed_outputs_are_dropped(monkeypat
     assert row("torch_knows_the_timer").status == "ok"
 
 
-@pytest.mark.parametrize(
-    ("name", "what"), [("torch_patches_while_timed", "time.monotonic_ns"), ("torch_spoils_inputs", "input 'x'")]
-)
+WHILE_TIMED = {
+    "torch_patches_while_timed": "time.monotonic_ns",
+    "torch_hooks_the_timer": "groundspeed.measure.timers.clock.time",
+    "torch_spoils_inputs": "input 'x'",
+}
+
+
+@pytest.mark.parametrize(("name", "what"), WHILE_TIMED.items())
 def test_who_changes_what_is_shared_while_timed_alone_is_named(name: str, what: str):
     found = row(name)
     assert (found.status, found.failure) == ("failed", "incorrect")
@@ -75,14 +82,14 @@ def test_who_changes_what_is_shared_while_timed_alone_is_named(name: str, what: 
     assert not tools.replaced()
 
 
-@pytest.mark.parametrize("name", ["torch_patches_while_timed", "torch_spoils_inputs"])
+@pytest.mark.parametrize("name", WHILE_TIMED)
 def test_nobody_is_accused_of_it_while_several_are_timed(name: str):
     with pytest.raises(Disturbed, match="changed during the timed rounds"):
         measured(GALLERY, "double", ("torch_eager", name), N, timing_bench())
     assert not tools.replaced()
 
 
-@pytest.mark.parametrize("name", ["torch_patches_while_timed", "torch_spoils_inputs"])
+@pytest.mark.parametrize("name", WHILE_TIMED)
 def test_it_passes_when_nobody_looks_for_it(name: str, monkeypatch, no_second_look):
     monkeypatch.setattr(case_module, "disturbed", lambda judged: "")
     assert row(name).status == "ok"
@@ -116,6 +123,40 @@ def test_faster_than_physics_is_impossible():
 
 def test_faster_than_physics_passes_where_no_peak_is_known():
     assert row("torch_eager", bench()).status == "ok"
+
+
+class StillTimer(InstantTimer):
+    """Says that everything took just so long, which is no time at all."""
+
+    def __init__(self, ns: float) -> None:
+        self._ns = ns
+
+    def collect(self, runs, orders, host_ns):
+        return [[Sample(self._ns, self._ns) for _ in runs] for _ in orders]
+
+
+NO_TIMES = pytest.mark.parametrize("ns", [0.0, -5.0, math.inf])
+
+
+@NO_TIMES
+def test_no_time_at_all_is_impossible_on_every_device(ns: float):
+    found = row("torch_eager", bench(timer=StillTimer(ns)))
+    assert (found.status, found.failure) == ("failed", "impossible")
+    assert found.reason.startswith("device_cold: a ") and f"{ns:g} ns" in found.reason
+
+
+@NO_TIMES
+def test_no_time_at_all_passes_when_nobody_looks(ns: float, monkeypatch):
+    monkeypatch.setattr(case_module, "no_time", lambda *arguments: None)
+    assert row("torch_eager", bench(timer=StillTimer(ns))).status == "ok"
+
+
+def test_a_case_that_moves_nothing_may_take_no_time_on_the_device():
+    spec = GALLERY.spec("double")
+    nothing = {"device_cold": [0.0], "device_hot": [0.0]}
+    assert no_time(spec, case("float32", N=0), nothing) is None
+    assert no_time(spec, case("float32", N=0), {**nothing, "call": [0.0]}) is not None
+    assert no_time(spec, N, nothing) is not None
 
 
 class KernelTimer(InstantTimer):

@@ -19,7 +19,7 @@ from groundspeed.measure.bench import PHASE_LIMITS, Fault, fault_row
 from groundspeed.measure.case import by_quantity, counts
 from groundspeed.measure.datasheet import peak
 from groundspeed.measure.gpu_state import THERMAL, summary
-from groundspeed.measure.incredible import foreign_kernel, too_fast
+from groundspeed.measure.incredible import foreign_kernel, no_time, too_fast
 from groundspeed.measure.ranks.crew import Crew, RankLost, named
 from groundspeed.measure.referee import REFEREE
 from groundspeed.measure.referee.rules import later_calls
@@ -306,7 +306,12 @@ def _row(table: Table, case: Case, judged: _Judged, timed: _Timed, place: int) -
     samples = timed.rounds.samples[place]
     resources, tuned, own = table.crew.ask("facts", name, limit=PHASE_LIMITS["check"], only=0)[0]
     recorded = table.ask_of(name, "check", "kernels", name)
-    fault = _foreign(table, recorded, own) or _too_fast(table, case, [one.cold for one in samples])
+    taken_ns = by_quantity(samples, timed.calls[place])
+    fault = (
+        _foreign(table, recorded, own)
+        or no_time(table.spec, case, taken_ns)
+        or _too_fast(table, case, taken_ns["device_cold"])
+    )
     if fault is not None:
         return fault
     peaks = table.ask_of(name, "memory", "peak", name)
@@ -325,7 +330,7 @@ def _row(table: Table, case: Case, judged: _Judged, timed: _Timed, place: int) -
         status="ok",
         unstable=timed.rounds.unstable[place],
         timer=timed.timer,
-        samples=by_quantity(samples, timed.calls[place]),
+        samples=taken_ns,
         kernels=list(recorded[0][0]),
         prepare_ns=judged.first[name][0],
         first_run_ns=judged.first[name][1],
