@@ -46,6 +46,7 @@ def intervals(log: Path, begin: str, end: str) -> list[tuple[int, float, float]]
 def test_no_process_starts_or_measures_while_another_measures(fake):
     told = fake(tasks(4, "do_bench"))
     assert [len(one.readings) for one in told] == [2] * 4
+    assert [[seen.process for seen in one.clocked] for one in told] == [[0], [1], [2], [3]]
     measuring = intervals(fake.log, "measuring", "idle")
     starting = intervals(fake.log, "starting", "ready")
     assert len(measuring) == 8 and len(starting) == 4
