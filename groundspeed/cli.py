@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from groundspeed import __version__, interrupts
-from groundspeed.errors import UserError
+from groundspeed.errors import OutputLost, UserError
 
-OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+OK, FAILED, USAGE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 
 
 @dataclass(frozen=True)
@@ -79,10 +79,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\ngroundspeed: interrupted", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader went away (| head). Nothing more can be written, not even at exit.
+    except OutputLost as lost:
         _discard_output()
-        return OK
+        return lost.status
+    except BrokenPipeError:
+        # The reader went away (| head). Nothing more can be written, not even at exit; what the status would have
+        # been is not known, so it is that of a program that the signal ended, and not the one that says all is well.
+        _discard_output()
+        return PIPE_CLOSED
     except OSError as error:
         # A path that cannot be, a full disk: the user's to mend, and never a status that means "regressed".
         try:

@@ -11,6 +11,14 @@ class UserError(Exception):
     """Something the user typed, wrote or lacks: the message says what was expected, what was found, what to type."""
 
 
+class OutputLost(Exception):
+    """Whoever read standard output went away, and all else is done: ``status`` is the command's exit status."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__("the reader of standard output went away")
+        self.status = status
+
+
 def uncoloured(text: str) -> str:
     """What somebody else's program wrote for a terminal, without colours and control characters."""
     return _CONTROL.sub("", _ESCAPE.sub("", text))

@@ -18,12 +18,12 @@ import datetime
 import functools
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
-from groundspeed.errors import UserError
+from groundspeed.errors import OutputLost, UserError
 from groundspeed.fleet import options as fleet_options
 from groundspeed.gate import annotations as ci
 from groundspeed.gate import junit, markdown, terminal
@@ -129,18 +129,18 @@ def run_with(args: argparse.Namespace, find_engine: Callable[[], MeasurePairs], 
     except NoCommit as error:
         report = could_not_measure(revisions, str(error))
         print(plain(f"groundspeed: {error}"), file=sys.stderr)
-        write_outputs(args, report)
+        _put_out(args, report, [ci.github(report) if args.github else ""])
         return report.exit_status
     except UserError:
         raise
     except Exception as error:  # a fault of the gate's own must never read as a regression (status 1)
         traceback.print_exc()
         finished = Finished(could_not_measure(revisions, f"the gate itself failed: {type(error).__name__}: {error}"))
-    status = _reported(args, finished.report)
+    noise = ""
     if args.save_noise and finished.noise:
         path = write_noise(noise_folder(project.results, finished.report.machine), now(), finished.noise)
-        print(f"noise of {len(finished.noise)} series: {path}")
-    return status
+        noise = f"noise of {len(finished.noise)} series: {path}\n"
+    return _reported(args, finished.report, noise)
 
 
 def now() -> str:
@@ -148,14 +148,15 @@ def now() -> str:
     return datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%S.%fZ")
 
 
-def _reported(args: argparse.Namespace, report: Report) -> int:
+def _reported(args: argparse.Namespace, report: Report, noise: str = "") -> int:
     """Write every output. The report's exit status, or 2 where one fails by a fault of the gate's own.
 
-    Raises UserError when a file cannot be written.
+    Raises UserError when a file cannot be written, and OutputLost when nobody reads what is shown.
     """
     try:
-        write_reports(args, report)
-    except (UserError, OSError):
+        table = f"{terminal.render(report, Style.of())}\n"
+        _put_out(args, report, [table, ci.github(report) if args.github else "", noise])
+    except (UserError, OutputLost, OSError):
         raise
     except Exception:  # nor may this one read as a regression
         traceback.print_exc()
@@ -164,17 +165,29 @@ def _reported(args: argparse.Namespace, report: Report) -> int:
     return report.exit_status
 
 
-def write_reports(args: argparse.Namespace, report: Report) -> None:
-    """The table, and every output that was asked for. Raises UserError when one cannot be written, after the others."""
-    print(terminal.render(report, Style.of()))
-    write_outputs(args, report)
+def _put_out(args: argparse.Namespace, report: Report, texts: Iterable[str]) -> None:
+    """The files, and then what is shown, whose reader may go away.
+
+    Raises OutputLost when it has, and UserError when a file could not be written, after all else.
+    """
+    problems = _write_files(args, report)
+    _show(report, texts)
+    if problems:
+        raise UserError("; ".join(problems))
 
 
-def write_outputs(args: argparse.Namespace, report: Report) -> None:
-    """What was asked for besides the table. Raises UserError when a file cannot be written, after the others."""
-    if args.github:
-        sys.stdout.write(ci.github(report))
-    sys.stdout.flush()
+def _show(report: Report, texts: Iterable[str]) -> None:
+    """Write to standard output. Raises OutputLost when its reader has gone away."""
+    try:
+        for text in texts:
+            sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError as gone:
+        raise OutputLost(report.exit_status) from gone
+
+
+def _write_files(args: argparse.Namespace, report: Report) -> list[str]:
+    """The files that were asked for; returns why some of them could not be written."""
     outputs: list[tuple[Path | None, Callable[[], bytes]]] = [
         (args.markdown, lambda: markdown.render(report).encode()),
         (args.junit, lambda: junit.render(report)),
@@ -190,8 +203,7 @@ def write_outputs(args: argparse.Namespace, report: Report) -> None:
             path.write_bytes(render())
         except OSError as error:
             problems.append(f"{path} cannot be written: {error.strerror}")
-    if problems:
-        raise UserError("; ".join(problems))
+    return problems
 
 
 def _here(args: argparse.Namespace) -> Where:

@@ -120,6 +120,7 @@ def test_a_reader_that_goes_away_is_no_error(project):
     done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], cwd=project, capture_output=True, text=True,
                           env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(toy_project.ROOT)})  # fmt: skip
     assert "Traceback" not in done.stderr and "BrokenPipe" not in done.stderr
+    assert done.returncode in (0, 141)  # by who is faster; never that something failed
 
 
 @pytest.mark.parametrize("run_id", ["", ".", "..", "another", "x" * 400])

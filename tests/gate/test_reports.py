@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from xml.etree import ElementTree
 
 import msgspec
@@ -184,6 +187,21 @@ def test_a_fault_in_an_output_is_no_regression(repo, monkeypatch, capsys):
     repo.edit("impls/double/triton_row.py", "COST = 500", "COST = 600")
     assert repo.gate("--base", "main").status == 1
     assert repo.gate("--base", "main", "--junit", str(repo.root.parent / "out.xml")).status == 2
+
+
+def test_a_closed_output_changes_neither_the_status_nor_the_files(tmp_path):
+    """``groundspeed gate … | head`` must not read as a pass, and what is uploaded afterwards is there."""
+    path, page = tmp_path / "report.json", tmp_path / "out.md"
+    for verdict, result, status in ((Verdict.REGRESSED, "regressed", 1), (Verdict.UNCHANGED, "pass", 0)):
+        path.write_bytes(encode(report(finding(verdict=verdict), result=result)))
+        page.unlink(missing_ok=True)
+        reader, writer = os.pipe()
+        os.close(reader)
+        words = [sys.executable, "-m", "groundspeed", "gate", "--report", str(path), "--markdown", str(page)]
+        with os.fdopen(writer, "wb") as closed:
+            done = subprocess.run(words, stdout=closed, stderr=subprocess.PIPE, text=True, check=False)
+        assert (done.returncode, done.stderr) == (status, "")
+        assert "softmax" in page.read_text(encoding="utf-8")
 
 
 OPERATORS = (
