@@ -33,7 +33,7 @@ class Selection:
     timer
         One of TIMERS, or empty for the device's usual one.
     energy
-        Whether the energy of a call is measured in a tier that leaves it out; the full tier always does.
+        Whether the energy of every call is measured; without it the full tier does so in the cases of tier core.
     """
 
     operators: tuple[str, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -240,10 +240,18 @@ def _marked(row: Measurement, seen: Neighbours) -> Measurement:
     return msgspec.structs.replace(row, unstable="; ".join(filter(None, (row.unstable, said))))
 
 
+def _metered(run: Run, operator: str, cases: tuple[Case, ...]) -> Collection[Case]:
+    """The cases whose energy is measured: it takes more than a second each, which all of the full tier has no time for."""
+    if run.selection.energy:
+        return cases
+    return run.tree.spec(operator).tier_cases("core") if run.selection.tier == "full" else ()
+
+
 def job_of(
     run: Run, operator: str, chosen: list[Implementation], cases: tuple[Case, ...], check_only: bool = False
 ) -> Job:
     """A worker's job in a run."""
+    metered = _metered(run, operator, cases)
     return Job(
         operator=operator,
         tree=str(run.tree.root),
@@ -255,7 +263,7 @@ def job_of(
         seconds=_SECONDS_EACH[run.device],
         seed=run.seed,
         timer=run.selection.timer,
-        energy=run.selection.energy or run.selection.tier == "full",
+        energy=tuple(number for number, case in enumerate(cases) if case in metered),
     )
 
 

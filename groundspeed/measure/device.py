@@ -36,7 +36,6 @@ def make_bench(job: Job, begin: Callable[[str, float, str], None]) -> Bench:
         gpu=gpu_handle("cuda"),
         peak=peak(properties.name),
         l2_bytes=properties.L2_cache_size,
-        energy=job.energy,
         rules=rules,
         begin=begin,
     )

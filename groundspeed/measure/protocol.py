@@ -55,7 +55,7 @@ class Job(msgspec.Struct, frozen=True):
     timer
         One of selection.TIMERS, or empty for the device's usual one.
     energy
-        Measure what a call takes of it, after everything else.
+        Numbers of the cases in which is measured what a call takes of it, after everything else.
     """
 
     operator: str
@@ -77,7 +77,7 @@ class Job(msgspec.Struct, frozen=True):
     vouched: bool = False
     tunings: str = ""
     timer: str = ""
-    energy: bool = False
+    energy: tuple[int, ...] = ()
 
     def case_list(self) -> list[Case]:
         return [Case(dtype, tuple((name, value) for name, value in shape)) for dtype, shape in self.cases]

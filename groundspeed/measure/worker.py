@@ -7,6 +7,7 @@ goes to the log that the supervisor keeps.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sys
 from functools import partial
@@ -129,7 +130,8 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
         for name, fault in faults.items():
             channel.send(Row(number, fault_row(name, one, digest, fault)))
         able = [] if shortage else [contender for contender in contenders if contender.name in part]
-        measure = Attempt(steps, bench, teller, job.operator, spec, one, digest)
+        asked = dataclasses.replace(bench, energy=number in job.energy)
+        measure = Attempt(steps, asked, teller, job.operator, spec, one, digest)
         if job.solo and number == 0:
             for contender in able:
                 measure.alone(contender)

@@ -23,6 +23,7 @@ from groundspeed.measure.workers import Workers
 from groundspeed.operator import Case
 from groundspeed.records import Environment, Measurement, find_records, read_record
 from groundspeed.selection import Selection
+from tests.paths import ROOT
 from groundspeed.tree import Tree
 from tests.core.scratch import ADD, make_tree
 
@@ -82,6 +83,25 @@ def test_a_record_holds_a_row_for_each_implementation_and_case_with_digests_and_
     assert (header.run_id, header.operator, header.tier, header.machine) == (run.run_id, "double", "full", run.machine)
     assert header.ideas == {"torch_eager": "One multiplication", "torch_add": "An addition instead"}
     assert record.footer.seconds["time"] == 0.123 and record.footer.seconds["total"] >= 0
+
+
+@pytest.mark.parametrize(
+    ("selection", "metered"),
+    [
+        (Selection(tier="full"), "core"),
+        (Selection(tier="core"), ""),
+        (Selection(tier="core", energy=True), "all"),
+        (Selection(tier="full", energy=True), "all"),
+    ],
+)
+def test_the_full_tier_meters_energy_in_the_cases_of_tier_core(jobs, tmp_path, selection, metered):
+    run = session.open_run(ROOT, tmp_path, selection, device="cpu")
+    session.measure_operator(run, "softmax")
+    (job,) = jobs
+    cases = job.case_list()
+    wanted = {"core": run.tree.spec("softmax").tier_cases("core"), "": (), "all": cases}[metered]
+    assert [cases[number] for number in job.energy] == list(wanted)
+    assert metered != "core" or 0 < len(job.energy) < len(cases)
 
 
 def test_a_run_goes_on_where_it_was_and_a_new_one_measures_everything(project, jobs):
