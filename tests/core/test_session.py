@@ -23,9 +23,9 @@ from groundspeed.measure.workers import Workers
 from groundspeed.operator import Case
 from groundspeed.records import Environment, Measurement, find_records, read_record
 from groundspeed.selection import Selection
-from tests.paths import ROOT
 from groundspeed.tree import Tree
 from tests.core.scratch import ADD, make_tree
+from tests.paths import ROOT
 
 ENVIRONMENT = Environment("cpu", "A CPU", "3.11.2", "Linux 6")
 
