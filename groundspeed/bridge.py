@@ -86,8 +86,8 @@ def facts(wanted: Wanted, entry: Measurement) -> dict[str, Any]:
     for quantity in ("device_hot", "call", "host"):
         if entry.samples.get(quantity):
             kept[f"{quantity}_median"] = median(entry.samples[quantity]) * 1e-9
-    if entry.peak_memory_bytes is not None:
-        kept["peak_memory_bytes"] = entry.peak_memory_bytes
+    if entry.memory_bytes is not None:
+        kept["peak_memory_bytes"] = entry.memory_bytes
     if entry.accuracy is not None:
         kept["max_abs_error"] = entry.accuracy.max_abs
     if entry.unstable:

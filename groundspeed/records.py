@@ -172,7 +172,8 @@ class Measurement(msgspec.Struct, frozen=True, omit_defaults=True):
     first_run_ns: float | None = None
     first_call_cold: FirstCall | None = None  # with empty caches, and then with what that left in them
     first_call_warm: FirstCall | None = None
-    peak_memory_bytes: int | None = None
+    peak_memory_bytes: int | None = None  # most that one call holds at once, above what was there before it
+    prepared_memory_bytes: int = 0  # held between calls, from the import of the file on; older records do not have it
     energy_nj: float | None = None
     accuracy: Accuracy | None = None
     flops: int = 0
@@ -196,6 +197,11 @@ class Measurement(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def case_label(self) -> str:
         return f"{self.dtype} {self.shape_label}"
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """Most that an implementation holds above its inputs: what it is judged by, wherever it allocates."""
+        return None if self.peak_memory_bytes is None else self.peak_memory_bytes + self.prepared_memory_bytes
 
     @property
     def first_call_ns(self) -> float | None:

@@ -153,6 +153,7 @@ def _facts(row: dict[str, Any], samples: Samples) -> html.Section:
         ("bytes a call", _if(row["bytes"], "B")),
         ("operations a call", _if(row["flops"], "")),
         ("peak memory above the inputs", _if(row["peak_memory"], "B")),
+        ("of it held between calls", _if(samples.measurement.get("prepared_memory_bytes"), "B")),
         ("energy a call", _if(row["energy"], "J")),
         ("first call", _if(row["first_call"], "s")),
         ("largest error", _if(row["max_abs_error"], "")),

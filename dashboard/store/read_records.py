@@ -59,6 +59,7 @@ class _Line(msgspec.Struct, gc=False):
     prepare_ns: float | None = None
     first_run_ns: float | None = None
     peak_memory_bytes: float | None = None
+    prepared_memory_bytes: Count = 0
     energy_nj: float | None = None
     accuracy: Accuracy | None = None
     flops: Count = 0
@@ -201,7 +202,10 @@ def _own_columns(lines: list[_Line], bound: str) -> dict[str, Any]:
             None if prepare is None or first is None else (prepare + first) * _NS
             for prepare, first in zip(of["prepare_ns"], of["first_run_ns"], strict=True)
         ],
-        "peak_memory": of["peak_memory_bytes"],
+        "peak_memory": [
+            None if peak is None else peak + prepared
+            for peak, prepared in zip(of["peak_memory_bytes"], of["prepared_memory_bytes"], strict=True)
+        ],
         "energy": [None if energy is None else energy * _NS for energy in of["energy_nj"]],
         "max_abs_error": [accuracy.max_abs if accuracy else None for accuracy in of["accuracy"]],
         "norm_error": [accuracy.norm if accuracy else None for accuracy in of["accuracy"]],

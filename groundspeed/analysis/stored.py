@@ -81,8 +81,8 @@ def from_record(record: Record) -> Iterator[Stored]:
             samples = tuple(entry.samples.get(metric, ()))
             if samples:
                 yield timed(series, run, "ns", samples, entry.timer, entry.unstable)
-        if entry.peak_memory_bytes is not None:
-            value = float(entry.peak_memory_bytes)
+        if entry.memory_bytes is not None:
+            value = float(entry.memory_bytes)
             yield Stored(SeriesId(*where, "peak_memory"), run, "bytes", value=value, low=value, high=value)
         if entry.accuracy is not None:
             value = entry.accuracy.norm

@@ -53,7 +53,7 @@ def _error(measurement: Measurement) -> float | None:
 
 _VALUES = {
     "first_call": lambda measurement: measurement.first_call_ns,
-    "peak_memory": lambda measurement: measurement.peak_memory_bytes,
+    "peak_memory": lambda measurement: measurement.memory_bytes,
     "error": _error,
 }
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 
 import torch
+from torch.autograd import profiler
 
-from groundspeed.measure.contender import Prepared
+from groundspeed.measure.kept import nbytes
 from groundspeed.measure.referee import synchronize
 from groundspeed.measure.timers.base import Run
 
@@ -49,53 +50,28 @@ def call_samples(
     return samples
 
 
-def peak_of(prepared: Prepared, device: str) -> int | None:
-    """Peak memory of an implementation's call in bytes; None where torch's allocator does not see it all."""
-    contender = prepared.contender
-    if contender.opened.own_memory:
-        return None
-    if contender.implementation.backend == "cupy":
-        from groundspeed.backends.cupy_backend import torch_allocator
-
-        return peak_memory(prepared.run, device, torch_allocator())
-    return peak_memory(prepared.run, device)
+def peak_memory(run: Run, device: str) -> int:
+    """Most bytes of torch's allocator that one call holds at once above what was there, its output included."""
+    return _cuda_peak(run) if device == "cuda" else _cpu_peak(run)
 
 
-def peak_memory(run: Run, device: str, allocator: AbstractContextManager[None] | None = None) -> int:
-    """Most bytes that one call holds at once above what was there before it, its output included.
-
-    ``allocator`` makes another library allocate where torch counts.
-    """
-    if device == "cuda":
-        return _cuda_peak(run, allocator or contextlib.nullcontext())
-    return _cpu_peak(run)
-
-
-def _cuda_peak(run: Run, allocator: AbstractContextManager[None]) -> int:
-    with allocator:
-        torch.cuda.synchronize()
-        before = torch.cuda.memory_allocated()
-        torch.cuda.reset_peak_memory_stats()
-        output = run()
-        torch.cuda.synchronize()
-        peak = torch.cuda.max_memory_allocated()
-        del output
+def _cuda_peak(run: Run) -> int:
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    output = run()
+    torch.cuda.synchronize()
+    peak = torch.cuda.max_memory_allocated()
+    del output
     return int(peak - before)
 
 
 def _cpu_peak(run: Run) -> int:
     """torch's profiler sees each allocation and release of its CPU allocator."""
-    from torch.autograd import profiler
-
     with profiler.profile(use_cpu=True, profile_memory=True) as session:
         output = run()
     del output
-    held = peak = 0
-    for event in sorted(session.kineto_results.events(), key=lambda event: event.start_ns()):
-        if event.name() == "[memory]":
-            held += event.nbytes()
-            peak = max(peak, held)
-    return peak
+    return max(itertools.accumulate(nbytes(session), initial=0))
 
 
 @contextlib.contextmanager

@@ -22,6 +22,7 @@ from groundspeed.measure.judging import Judged, disturbed, judge_again, judge_ca
 from groundspeed.measure.referee.witness import Witnesses, watchable
 from groundspeed.measure.sampling import Rounds, sample
 from groundspeed.measure.timers.base import Sample, sample_remarks
+from groundspeed.measure.weighing import Weight, weigh
 from groundspeed.operator import Case, Operator
 from groundspeed.records import Accuracy, Clocks, Measurement
 
@@ -36,7 +37,7 @@ def measure_case(
     with bench.phase("inputs"):
         compilations.reset()
         made = inputs.make_inputs(operator, spec, case, bench.device, bench.seed)
-    verdict = judge_case(bench, operator, spec, case, contenders, made, bench.rules)
+    verdict = judge_case(bench, operator, spec, case, contenders, made, bench.rules, weigh=True)
     faults = dict(verdict.faults)
     ready = list(verdict.ready)
     timed = _time(bench, ready, faults, _watchable(bench, verdict)) if ready else None
@@ -44,7 +45,7 @@ def measure_case(
         faults |= _after_timing(bench, verdict, timed)
     names = [prepared.contender.name for prepared in ready]
     taken = {
-        name: _Taken(_peak_memory(bench, prepared), *_energy(bench, prepared, timed, index))
+        name: _Taken(_weight(bench, prepared), *_energy(bench, prepared, timed, index))
         for index, (name, prepared) in enumerate(zip(names, ready, strict=True))
         if timed is not None and name not in faults
     }
@@ -97,7 +98,7 @@ class _Timed:
 class _Taken:
     """What one call takes of the device besides time."""
 
-    peak_bytes: int | None
+    weight: Weight
     energy_nj: float | None
     energy_remark: str
 
@@ -132,9 +133,9 @@ def _time(bench: Bench, ready: list[Prepared], faults: dict[str, Fault], watch: 
     return _Timed(outputs, rounds, called, summary(readings), fitted.timer.name, fitted.remarks)
 
 
-def _peak_memory(bench: Bench, prepared: Prepared) -> int | None:
+def _weight(bench: Bench, prepared: Prepared) -> Weight:
     with bench.phase("memory", prepared.contender.name):
-        return calls.peak_of(prepared, bench.device)
+        return weigh(prepared, bench.device)
 
 
 def _energy(bench: Bench, prepared: Prepared, timed: _Timed, index: int) -> tuple[float | None, str]:
@@ -220,19 +221,25 @@ def _row(
         kernel_ns=kernel_times(samples, kernels),
         prepare_ns=prepared.prepare_ns,
         first_run_ns=prepared.first_run_ns,
-        peak_memory_bytes=taken.peak_bytes,
+        peak_memory_bytes=taken.weight.peak,
+        prepared_memory_bytes=taken.weight.prepared,
         energy_nj=taken.energy_nj,
         accuracy=found,
         **counts(spec, case),
         resources=list(contender.opened.resources()),
         tuned=contender.opened.tuned(),
         clocks=timed.clocks,
-        notes=_notes(timed, index, taken, contender.opened.own_memory),
+        notes=_notes(timed, index, taken),
     )
 
 
-def _notes(timed: _Timed, index: int, taken: _Taken, own_memory: str) -> list[str]:
+def _notes(timed: _Timed, index: int, taken: _Taken) -> list[str]:
     retaken = f"{timed.rounds.retaken} rounds throttled and taken again" if timed.rounds.retaken else ""
-    memory = f"peak memory is not measured: {own_memory}" if own_memory else ""
-    said = (retaken, *timed.remarks, *sample_remarks(timed.rounds.samples[index]), memory, taken.energy_remark)
+    said = (
+        retaken,
+        *timed.remarks,
+        *sample_remarks(timed.rounds.samples[index]),
+        *taken.weight.remarks,
+        taken.energy_remark,
+    )
     return [one for one in said if one]

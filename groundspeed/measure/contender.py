@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from groundspeed.backends import backend
 from groundspeed.backends.base import Opened, Run
+from groundspeed.measure.kept import NOTHING, Kept, keeping
 from groundspeed.measure.referee import Outputs, synchronize
 from groundspeed.measure.tunings import Tunings
 from groundspeed.operator import Case
@@ -23,6 +24,7 @@ class Contender:
     """One implementation of one tree, loaded. The gate has two of each, told apart by their labels.
 
     ``tunings`` are shared with the other side and with other processes; without them each tunes for itself.
+    ``loaded_bytes`` is what its file allocated when it was imported.
     """
 
     tree: Tree
@@ -30,6 +32,7 @@ class Contender:
     opened: Opened
     label: str = ""
     tunings: Tunings | None = None
+    loaded_bytes: int = 0
 
     @property
     def name(self) -> str:
@@ -43,12 +46,13 @@ class Contender:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A contender after ``prepare`` and one run. Nanoseconds."""
+    """A contender after ``prepare`` and one run. Nanoseconds; ``kept`` is what it holds since, where it was weighed."""
 
     contender: Contender
     run: Run
     prepare_ns: float
     first_run_ns: float
+    kept: Kept = NOTHING
 
     def call(self) -> Outputs:
         """One call, its output as torch tensors."""
@@ -85,6 +89,15 @@ def prepare(
     if contender.tunings is not None:
         contender.tunings.write(contender.digest, contender.opened.tuning())
     return Prepared(contender, run, float(prepare_ns), float(first_run_ns))
+
+
+def prepare_weighed(
+    contender: Contender, tensors: Mapping[str, Any], device: str, phase: Phase = lambda name, of: nullcontext()
+) -> Prepared:
+    """The same, with what it holds afterwards."""
+    with keeping(device) as found:
+        prepared = prepare(contender, tensors, device, phase)
+    return replace(prepared, kept=found.kept)
 
 
 def refusal(contender: Contender, case: Case) -> str | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from groundspeed.measure import compilations, inputs, referee
 from groundspeed.measure.bench import Bench, Fault, as_fault, fault_row
-from groundspeed.measure.contender import Contender, Prepared, prepare, refusal
+from groundspeed.measure.contender import Contender, Prepared, prepare, prepare_weighed, refusal
+from groundspeed.measure.kept import GROWS, take_workspaces
 from groundspeed.measure.referee import REFEREE, Complaint, Referee, Sheet, Sitting, Trial, fences, settings, tools
 from groundspeed.measure.referee.heap import held_bytes
 from groundspeed.operator import Case, Operator, Role
@@ -61,18 +62,22 @@ def judge_case(
     contenders: Sequence[Contender],
     made: inputs.CaseInputs,
     rules: Referee = REFEREE,
+    weigh: bool = False,
 ) -> Judged:
     """Prepare every contender and judge it in each of the referee's sittings.
 
     ``made`` are the case's inputs; they are written over in place and hold the last sitting's values afterwards.
+    ``weigh`` asks for the memory that each contender keeps.
     """
     book = _Book(bench, rules)
     first, *others = rules.sittings
     with bench.phase("inputs"):
         sheet = sheet_of(spec, case, made, bench.device)
+        if weigh:
+            take_workspaces(spec, bench.device)
     ready: list[Prepared] = []
     for contender in first.order(contenders):
-        outcome = _prepared(bench, contender, sheet)
+        outcome = _prepared(bench, contender, sheet, weigh)
         if isinstance(outcome, Fault):
             book.faults[contender.name] = outcome
         elif book.passes(outcome, first, sheet):
@@ -84,7 +89,7 @@ def judge_case(
                 sheet = renewed(sheet, made, fresh, sitting)
                 del fresh
             ready = [prepared for prepared in sitting.order(ready) if book.passes(prepared, sitting, sheet)]
-    ready = [prepared for prepared in ready if book.closes(prepared, sheet)]
+    ready = [book.weighed(prepared) for prepared in ready if book.closes(prepared, sheet)]
     names = [contender.name for contender in contenders]
     ready.sort(key=lambda prepared: names.index(prepared.contender.name))
     return Judged(tuple(ready), book.accuracy, book.faults, sheet)
@@ -148,13 +153,13 @@ def renewed(sheet: Sheet, made: inputs.CaseInputs, fresh: inputs.CaseInputs, sit
     return sheet_of(sheet.spec, sheet.case, made, sheet.device)
 
 
-def _prepared(bench: Bench, contender: Contender, sheet: Sheet) -> Prepared | Fault:
+def _prepared(bench: Bench, contender: Contender, sheet: Sheet, weigh: bool) -> Prepared | Fault:
     try:
         with bench.phase("prepare", contender.name):
             reason = refusal(contender, sheet.case)
         if reason is not None:
             return Fault(None, reason)
-        return prepare(contender, sheet.held, sheet.device, bench.phase)
+        return (prepare_weighed if weigh else prepare)(contender, sheet.held, sheet.device, bench.phase)
     except Exception as error:
         fault = as_fault(error, sheet.device, contender.tree.root)
         clean_up(sheet)
@@ -174,16 +179,24 @@ class _Book:
         """Judge one contender in one sitting."""
         name = prepared.contender.name
         with self._bench.phase("check", name):
-            before = held_bytes(sheet.device)
+            before = held_bytes(sheet.device) or 0
             found, fault = judged_once(prepared, sheet, self._rules)
-            after = held_bytes(sheet.device)
-        if before is not None and after is not None:
-            self._grown.setdefault(name, []).append(after - before)
+            after = held_bytes(sheet.device) or 0
+            if after - before >= GROWS[sheet.device]:
+                gc.collect()
+                after = held_bytes(sheet.device) or 0
+        self._grown.setdefault(name, []).append(after - before)
         if found is None:
             self.faults[name] = in_sitting(sitting, fault or Fault("incorrect", "no output to judge"))
             return False
         self.accuracy[name] = found
         return True
+
+    def weighed(self, prepared: Prepared) -> Prepared:
+        """With what it came to hold in later calls than its first."""
+        later = [grown for grown in self._grown[prepared.contender.name] if grown >= GROWS[self._bench.device]]
+        kept = prepared.kept
+        return replace(prepared, kept=replace(kept, allocated=kept.allocated + sum(later))) if later else prepared
 
     def closes(self, prepared: Prepared, sheet: Sheet) -> bool:
         """Judge what only shows over several sittings."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -16,6 +17,7 @@ from groundspeed.cores import CORES_BESIDE_OTHERS
 from groundspeed.errors import UserError
 from groundspeed.measure.bench import Fault, as_fault
 from groundspeed.measure.contender import Contender, open_contender
+from groundspeed.measure.kept import keeping
 from groundspeed.measure.protocol import Job
 from groundspeed.measure.referee import settings, tools
 from groundspeed.tree import Implementation, Tree
@@ -89,7 +91,9 @@ def _open(job: Job, tree: Tree, implementation: Implementation, label: str) -> C
 def _loaded(device: str, tree: Tree, implementation: Implementation, label: str) -> Contender | Fault:
     """Load it; a file that changes the harness's tools or torch's settings when imported is refused."""
     before = settings.current(device)
-    contender = open_contender(tree, implementation, label)
+    with keeping(device) as found:
+        contender = open_contender(tree, implementation, label)
+    contender = replace(contender, loaded_bytes=found.kept.allocated)
     changed = [*tools.replaced(), *(f"torch's {name}" for name in settings.changed(before, device))]
     if not changed:
         return contender

@@ -121,7 +121,8 @@ def test_a_record_gives_time_memory_and_error():
         status="ok",
         case_digest="d",
         samples={"device_cold": [1.0] * 9, "host": [2.0] * 9},
-        peak_memory_bytes=100,
+        peak_memory_bytes=90,
+        prepared_memory_bytes=10,
         accuracy=Accuracy(max_abs=1, max_rel=1, norm=0.5, tolerance_used=0.1),
     )
     failed = Measurement(implementation="cuda_x", dtype="float16", shape={"M": 8}, status="failed", failure="oom")

@@ -63,6 +63,7 @@ measurements = st.builds(
     first_call_cold=st.none() | st.builds(FirstCall, finite, finite, finite),
     first_call_warm=st.none() | st.builds(FirstCall, finite, finite, finite),
     peak_memory_bytes=st.none() | whole,
+    prepared_memory_bytes=whole,
     energy_nj=st.none() | finite,
     accuracy=st.none() | st.builds(Accuracy, finite, finite, finite, finite),
     resources=st.lists(st.builds(KernelResources, text, whole, whole, whole), max_size=2),

@@ -101,7 +101,7 @@ def _per_item(entry: Measurement) -> float | None:
 COSTS: dict[str, Callable[[Measurement], float | None]] = {
     "speedup": _cold,
     "call speedup": _call,
-    "memory": lambda entry: entry.peak_memory_bytes,
+    "memory": lambda entry: entry.memory_bytes,
     "energy": lambda entry: entry.energy_nj,
     "throughput": _per_item,
 }

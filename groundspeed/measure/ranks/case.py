@@ -314,12 +314,14 @@ def _row(table: Table, case: Case, judged: _Judged, timed: _Timed, place: int) -
     )
     if fault is not None:
         return fault
-    peaks = table.ask_of(name, "memory", "peak", name)
+    weights = table.ask_of(name, "memory", "weight", name)
+    weight = max(weights, key=lambda one: one.total)
     blind = sorted({why for _, why in recorded if why})
     remarks = [
         f"{timed.rounds.retaken} rounds throttled and taken again" if timed.rounds.retaken else "",
         *timed.remarks,
         *sample_remarks(samples),
+        *weight.remarks,
         f"whose kernels ran was not checked: {blind[0]}" if blind else "",
         *table.not_done,
     ]
@@ -334,7 +336,8 @@ def _row(table: Table, case: Case, judged: _Judged, timed: _Timed, place: int) -
         kernels=list(recorded[0][0]),
         prepare_ns=judged.first[name][0],
         first_run_ns=judged.first[name][1],
-        peak_memory_bytes=None if None in peaks else max(peaks),
+        peak_memory_bytes=weight.peak,
+        prepared_memory_bytes=weight.prepared,
         accuracy=judged.accuracy[name],
         **counts(table.spec, case),
         resources=list(resources),

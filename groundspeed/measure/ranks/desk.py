@@ -19,7 +19,7 @@ from groundspeed.guests import tree_with_guests
 from groundspeed.measure import calls, compilations, inputs, preload
 from groundspeed.measure.bench import Fault, as_fault
 from groundspeed.measure.compiler_use import uses_compiler
-from groundspeed.measure.contender import Contender, Prepared, prepare, refusal
+from groundspeed.measure.contender import Contender, Prepared, prepare, prepare_weighed, refusal
 from groundspeed.measure.environment import describe, free_memory, gpu_handle
 from groundspeed.measure.gpu_state import Reading
 from groundspeed.measure.judging import (
@@ -42,6 +42,7 @@ from groundspeed.measure.referee.heap import held_bytes
 from groundspeed.measure.referee.witness import Witnesses, watchable
 from groundspeed.measure.sides import adopt_tolerance, share_tunings
 from groundspeed.measure.timers.base import Sample
+from groundspeed.measure.weighing import Weight, weigh
 from groundspeed.records import Accuracy, Ceilings, Environment, KernelResources
 from groundspeed.tree import Tree
 
@@ -144,12 +145,19 @@ class Desk:
         """``prepare`` and the first call, in ns."""
         contender = self._contender(name)
         try:
-            self._ready[name] = prepared = prepare(contender, self._at_hand.held, self._job.device)
+            self._ready[name] = prepared = self._prepared(contender)
         except Exception as error:
             fault = as_fault(error, self._job.device, contender.tree.root)
             clean_up(self._at_hand)
             return fault
         return prepared.prepare_ns, prepared.first_run_ns
+
+    def _prepared(self, contender: Contender) -> Prepared:
+        """Weighed by torch's allocator alone: what NCCL takes it takes for the group, at the first call of any."""
+        if self._job.check_only:
+            return prepare(contender, self._at_hand.held, self._job.device)
+        prepared = prepare_weighed(contender, self._at_hand.held, self._job.device)
+        return replace(prepared, kept=replace(prepared.kept, elsewhere=0))
 
     def renew(self, number: int) -> None:
         """Change the inputs in place for a sitting of the referee, and ask the oracle again."""
@@ -219,9 +227,9 @@ class Desk:
         """Kernels of one call on this rank, or why they could not be recorded."""
         return self._at_trains.kernels(self._ready[name].run)
 
-    def peak(self, name: str) -> int | None:
-        """Most bytes that one call holds above what was there; None where torch's allocator does not see them all."""
-        return calls.peak_of(self._ready[name], self._job.device)
+    def weight(self, name: str) -> Weight:
+        """What it takes of this rank's memory."""
+        return weigh(self._ready[name], self._job.device)
 
     def facts(self, name: str) -> tuple[tuple[KernelResources, ...], str, frozenset[str] | None]:
         """What the compiler gave its kernels, what an autotuner chose, and by which words its kernels are known."""
