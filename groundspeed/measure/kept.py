@@ -23,7 +23,7 @@ from groundspeed.operator import Operator
 # Bytes outside the allocators that are no data. On a GPU the code of kernels, which the driver loads when one is first
 # launched, and handles of libraries; on a CPU what compilers, libraries and the watching itself keep on the C heap
 # (torch.compile's first graph: 5 MB).
-FREE = {"cuda": 64 << 20, "cpu": 16 << 20}
+FREE = {"cuda": 128 << 20, "cpu": 16 << 20}
 # Growth over calls that is worth a collection of garbage, and counts where it stays: a C heap grows with everything.
 GROWS = {"cuda": 1, "cpu": 1 << 20}
 _TELLING = 64 << 10  # the same of a C heap over prepare and the first run

@@ -111,7 +111,7 @@ def test_what_keeps_nothing_on_a_gpu():
 @pytest.mark.gpu
 def test_memory_of_the_driver_counts_beyond_what_code_may_take(monkeypatch):
     found = row("torch_own_device_memory", "cuda")
-    assert 192 * MIB <= found.prepared_memory_bytes < 256 * MIB
+    assert 128 * MIB <= found.prepared_memory_bytes < 192 * MIB
     assert found.notes[0].startswith("of what is held since prepare torch's allocator did not give ")
     monkeypatch.setattr(kept, "elsewhere_on_gpu", lambda: 0)
     assert is_about(row("torch_own_device_memory", "cuda").memory_bytes, OUTPUT)
