@@ -6,13 +6,13 @@ between them is paired.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 from groundspeed.analysis.stats import median
-from groundspeed.measure import calls, compilations, inputs
+from groundspeed.measure import calls, compilations, compiling, inputs
 from groundspeed.measure.bench import PHASE_LIMITS, Bench, Fault, fault_row
 from groundspeed.measure.contender import Contender, Prepared
 from groundspeed.measure.energy import NoEnergy, measure_energy
@@ -40,7 +40,7 @@ def measure_case(
     verdict = judge_case(bench, operator, spec, case, contenders, made, bench.rules, weigh=True)
     faults = dict(verdict.faults)
     ready = list(verdict.ready)
-    timed = _time(bench, ready, faults, _watchable(bench, verdict)) if ready else None
+    timed = _time(bench, ready, _watchable(bench, verdict)) if ready else None
     if timed is not None:
         faults |= _after_timing(bench, verdict, timed)
     names = [prepared.contender.name for prepared in ready]
@@ -59,7 +59,7 @@ def measure_case(
 
 
 class Disturbed(Exception):
-    """The timed rounds left something changed that all implementations share: whose doing it was shows one by one."""
+    """Something happened in the timed rounds that spoils them for all: whose doing it was shows one by one."""
 
 
 def _watchable(bench: Bench, verdict: Judged) -> bool:
@@ -67,7 +67,7 @@ def _watchable(bench: Bench, verdict: Judged) -> bool:
 
 
 def _after_timing(bench: Bench, verdict: Judged, timed: _Timed) -> dict[str, Fault]:
-    """Judge what the timed calls returned. Raises Disturbed when one of several changed what is not its own."""
+    """Judge what the timed calls did and returned. Raises Disturbed where it is not known which of several did it."""
     with bench.phase("check"):
         changed = disturbed(verdict)
     if changed and len(verdict.ready) > 1:
@@ -75,7 +75,10 @@ def _after_timing(bench: Bench, verdict: Judged, timed: _Timed) -> dict[str, Fau
     if changed:
         name = verdict.ready[0].contender.name
         return {name: Fault("incorrect", f"changed during the timed rounds: {changed}")}
+    if len(timed.compiled) > 1:
+        raise Disturbed(next(iter(timed.compiled.values())))
     faults = judge_again(bench, verdict, timed.outputs, bench.rules)
+    faults |= {name: Fault("error", reason) for name, reason in timed.compiled.items()}
     timed.outputs.clear()  # their memory is the device's again
     return faults
 
@@ -88,6 +91,7 @@ class _Timed:
     clocks: Clocks | None
     timer: str
     remarks: tuple[str, ...]
+    compiled: Mapping[str, str]  # by name, of whom may have compiled meanwhile
 
     def host_ns(self, index: int) -> float:
         """The host's median time to issue a call."""
@@ -103,7 +107,7 @@ class _Taken:
     energy_remark: str
 
 
-def _time(bench: Bench, ready: list[Prepared], faults: dict[str, Fault], watch: bool) -> _Timed:
+def _time(bench: Bench, ready: list[Prepared], watch: bool) -> _Timed:
     bare = [prepared.run for prepared in ready]
     called_runs, timed_runs = Witnesses(bare, watch), Witnesses(bare, watch)
     readings: list[Reading] = []
@@ -114,7 +118,8 @@ def _time(bench: Bench, ready: list[Prepared], faults: dict[str, Fault], watch: 
         readings.append(bench.gpu.read())
         return tuple(set(readings[-1].throttle) & THERMAL)
 
-    compiled = compilations.count()
+    contenders = [prepared.contender for prepared in ready]
+    before = compiling.tally(contenders)
     with ExitStack() as hush:
         with bench.phase("calls"):
             hush.enter_context(calls.quiet())  # until the last round: its one collection takes a part of a second
@@ -125,12 +130,9 @@ def _time(bench: Bench, ready: list[Prepared], faults: dict[str, Fault], watch: 
             beat = lambda: bench.begin("time", PHASE_LIMITS["time"], "")  # noqa: E731
             fitted = bench.timer.fit({prepared.contender.name: prepared.run for prepared in ready})
             rounds = sample(fitted.timer, timed_runs, host, bench.budget, throttled, beat)
-    if compilations.count() != compiled:
-        for prepared in ready:
-            if prepared.contender.implementation.backend == "torch":
-                faults[prepared.contender.name] = Fault("error", "torch.compile compiled inside the timed region")
+    compiled = compiling.since(before, compiling.tally(contenders))
     outputs = [one + other for one, other in zip(timed_runs.kept, called_runs.kept, strict=True)]
-    return _Timed(outputs, rounds, called, summary(readings), fitted.timer.name, fitted.remarks)
+    return _Timed(outputs, rounds, called, summary(readings), fitted.timer.name, fitted.remarks, compiled)
 
 
 def _weight(bench: Bench, prepared: Prepared) -> Weight:

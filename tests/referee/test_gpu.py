@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from groundspeed.measure import case as case_module
+from groundspeed.measure import compiling
 from groundspeed.measure.referee import REFEREE
 from groundspeed.operator import Case, case
 from tests.referee.cheaters import CHEATERS, GPU_CHEATERS, LARGE, Cheater, N
@@ -44,6 +45,17 @@ def test_a_borrowed_kernel_under_a_triton_name(name: str, monkeypatch):
 def test_who_stops_working_is_judged_again(name: str):
     (row,) = measured(GALLERY, "double", (name,), N, timing_bench("cuda"))
     assert row.failure == "incorrect" and row.reason.startswith("right before it was timed, wrong since")
+
+
+def test_a_variant_that_is_compiled_while_timed(monkeypatch):
+    names = ("torch_eager", "triton_compiles_late", "triton_own")
+    rows = {row.implementation: row for row in measured(GALLERY, "double", names, LARGE, timing_bench("cuda"))}
+    late = rows["triton_compiles_late"]
+    assert (late.failure, late.reason) == ("error", "Triton compiled inside the timed region")
+    assert rows["torch_eager"].status == rows["triton_own"].status == "ok", rows
+    monkeypatch.setattr(compiling, "since", lambda before, now: {})
+    (unseen,) = measured(GALLERY, "double", ("triton_compiles_late",), LARGE, timing_bench("cuda"))
+    assert unseen.status == "ok", "it passes when nobody counts"
 
 
 @pytest.mark.parametrize("one", [*cases(GALLERY, "double"), LARGE], ids=lambda one: one.label)

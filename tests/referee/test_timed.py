@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from groundspeed.measure import case as case_module
-from groundspeed.measure import inputs
+from groundspeed.measure import compiling, inputs
 from groundspeed.measure.bench import Bench, Fault
 from groundspeed.measure.case import Disturbed, measure_case
 from groundspeed.measure.contender import open_contender
@@ -94,6 +94,35 @@ def test_it_passes_when_nobody_looks_for_it(name: str, monkeypatch, no_second_lo
     monkeypatch.setattr(case_module, "disturbed", lambda judged: "")
     assert row(name).status == "ok"
     tools.put_back()
+
+
+COMPILES_LATE = {"torch_grows_variants": "triton", "jax_compiles_late": "jax"}
+
+
+@pytest.mark.parametrize(("name", "library"), COMPILES_LATE.items())
+def test_who_compiles_while_timed_alone_is_named(name: str, library: str):
+    pytest.importorskip(library)
+    found = row(name)
+    assert (found.status, found.failure) == ("failed", "error")
+    assert found.reason.lower() == f"{library} compiled inside the timed region"
+
+
+@pytest.mark.parametrize(("name", "library"), COMPILES_LATE.items())
+def test_whose_kernel_it_was_is_known_or_each_is_timed_alone(name: str, library: str):
+    pytest.importorskip(library)
+    if library == "triton":
+        eager, late = measured(GALLERY, "double", ("torch_eager", name), N, timing_bench())
+        assert eager.status == "ok" and late.failure == "error"
+    else:
+        with pytest.raises(Disturbed, match="JAX compiled inside the timed region"):
+            measured(GALLERY, "double", ("torch_eager", name), N, timing_bench())
+
+
+@pytest.mark.parametrize(("name", "library"), COMPILES_LATE.items())
+def test_who_compiles_passes_when_nobody_counts(name: str, library: str, monkeypatch):
+    pytest.importorskip(library)
+    monkeypatch.setattr(compiling, "since", lambda before, now: {})
+    assert row(name).status == "ok"
 
 
 def test_a_file_that_replaces_the_clock_when_imported_is_refused():

@@ -17,6 +17,7 @@ import msgspec
 from groundspeed.analysis.stats import median
 from groundspeed.measure.bench import PHASE_LIMITS, Fault, fault_row
 from groundspeed.measure.case import by_quantity, counts
+from groundspeed.measure.compiling import Tally, since
 from groundspeed.measure.datasheet import peak
 from groundspeed.measure.gpu_state import THERMAL, summary
 from groundspeed.measure.incredible import foreign_kernel, no_time, too_fast
@@ -275,17 +276,26 @@ def _timed(table: Table, case: Case, judged: _Judged) -> dict[str, Measurement |
             crew.end()
             raise Muddle(disturbed)
         return {names[0]: disturbed}
+    compiled = _compiled(before, table.ask_all(names, "check", "compiled"))
+    if len(compiled) > 1:
+        crew.end()
+        raise Muddle(Fault("error", next(iter(compiled.values()))))
     found: dict[str, Measurement | Fault] = {}
-    recompiled = table.ask_all(names, "check", "compiled") != before
     for place, name in enumerate(names):
         fault = table.complaint(table.ask_of(name, "check", "judge_timed", name, place, judged.calls_after(name)))
         if fault is not None:
             found[name] = Fault(fault.failure, f"right before it was timed, wrong since: {fault.reason}")
-        elif recompiled and name.rpartition("/")[2].startswith("torch"):
-            found[name] = Fault("error", "torch.compile compiled inside the timed region")
+        elif name in compiled:
+            found[name] = Fault("error", compiled[name])
         else:
             found[name] = _row(table, case, judged, timed, place)
     return found
+
+
+def _compiled(before: Sequence[Tally], now: Sequence[Tally]) -> dict[str, str]:
+    """Who may have compiled during the rounds, on any rank."""
+    ranks = zip(before, now, strict=True)
+    return {name: reason for then, later in ranks for name, reason in since(then, later).items()}
 
 
 def _slowest_calls(ranks: Sequence[Sequence[tuple[float, float]]]) -> list[tuple[float, float]]:

@@ -16,7 +16,7 @@ import torch
 from torch import distributed
 
 from groundspeed.guests import tree_with_guests
-from groundspeed.measure import calls, compilations, inputs, preload
+from groundspeed.measure import calls, compilations, compiling, inputs, preload
 from groundspeed.measure.bench import Fault, as_fault
 from groundspeed.measure.compiler_use import uses_compiler
 from groundspeed.measure.contender import Contender, Prepared, prepare, prepare_weighed, refusal
@@ -208,8 +208,8 @@ class Desk:
         gpu = gpu_handle(self._job.device)
         return gpu.read() if gpu else None
 
-    def compiled(self) -> int:
-        return compilations.count()
+    def compiled(self) -> compiling.Tally:
+        return compiling.tally(prepared.contender for prepared in self._ready.values())
 
     def disturbed(self) -> str:
         """What was changed during the timed rounds that is not the implementations' own; it is put back."""
