@@ -18,6 +18,7 @@ from groundspeed.calibrate.methods import CannotTime
 from groundspeed.calibrate.probes import Probe, Run, named
 from groundspeed.calibrate.protocol import GO, Done, Event, Found, Loaded, Loading, Ready, Step, Task
 from groundspeed.calibrate.schema import Clocked, Cost, Missing, Ratio, Reading
+from groundspeed.cores import cpu_threads
 from groundspeed.errors import first_line, kind_and_line
 from groundspeed.measure.worker import end_with
 from groundspeed.records import Ceilings
@@ -57,6 +58,8 @@ class _Child:
 
         task = self._task
         torch.set_grad_enabled(False)
+        if task.device == "cpu":
+            torch.set_num_threads(cpu_threads())
         torch.zeros(1, device=task.device)
         environment = describe(task.device)
         gpu = gpu_handle(task.device)

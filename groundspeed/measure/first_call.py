@@ -16,6 +16,7 @@ from typing import NoReturn
 
 import msgspec
 
+from groundspeed.cores import cpu_threads
 from groundspeed.errors import kind_and_line
 from groundspeed.measure.protocol import Channel, Dying, FirstCallTimed, Job, Phase
 from groundspeed.measure.worker import end_with
@@ -57,6 +58,8 @@ def first_call(job: Job, channel: Channel) -> FirstCallTimed:
         channel.send(Phase(phase, _LIMITS[phase], 0, name))
         return perf_counter_ns()
 
+    if job.device == "cpu":
+        torch.set_num_threads(cpu_threads())
     (name,), (case,) = job.implementations, job.case_list()
     specs = tree_with_guests(Path(job.specs))
     tree = specs if job.specs == job.tree else Tree(Path(job.tree), specs=specs)

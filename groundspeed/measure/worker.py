@@ -17,7 +17,7 @@ from typing import BinaryIO, NoReturn
 
 import msgspec
 
-from groundspeed.cores import CORES_BESIDE_OTHERS
+from groundspeed.cores import CORES_BESIDE_OTHERS, cpu_threads
 from groundspeed.measure import preload
 from groundspeed.measure.ending import end_with
 from groundspeed.measure.protocol import CaseDone, Channel, Done, Dying, Job, Phase, Ready, Row, Teller
@@ -85,6 +85,8 @@ def work(job: Job, channel: Channel, began: float) -> dict[str, float]:
     from groundspeed.measure.turns import HAD, WAITED, Turns, autotuners_wait
     from groundspeed.tree import Tree
 
+    if job.device == "cpu":
+        torch.set_num_threads(cpu_threads())  # else it is whatever torch or its libraries find
     specs = tree_with_guests(Path(job.specs))
     tree = specs if job.specs == job.tree else Tree(Path(job.tree), specs=specs)
     chosen = [one for _, _, one in entries(job, tree)]

@@ -76,6 +76,21 @@ def test_a_forked_worker_is_what_a_started_one_is(nurseries, tmp_path):
     assert "own group True" in told["forked"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("forked", [True, False])
+def test_threads_on_a_cpu_are_a_definite_number_and_in_the_record(forked, tmp_path):
+    text = "import torch\n\nassert torch.get_num_threads() == 3\n\n\ndef prepare(x):\n    return lambda: x * 2\n"
+    root = make_tree(tmp_path, {"double": {"torch_counts": text}})
+    environment = worker_environment({"OMP_NUM_THREADS": "3"})
+    if forked:
+        with Workers(environment, compiler=False) as own:
+            outcome = supervise(job(root), environment, lambda progress: None, workers=own)
+    else:
+        outcome = supervise(job(root), environment, lambda progress: None)
+    assert {row.status for row in outcome.rows.values()} == {"ok"}, [one.reason for one in outcome.rows.values()]
+    assert outcome.environment is not None and outcome.environment.threads == 3
+
+
 @pytest.mark.quiet
 @pytest.mark.slow
 def test_one_that_is_forked_begins_seconds_earlier(nurseries):

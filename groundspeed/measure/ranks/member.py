@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import torch
 
-from groundspeed.cores import usable_cores
+from groundspeed.cores import cpu_threads
 from groundspeed.measure.bench import DeviceLost, Fault, as_fault
 from groundspeed.measure.ending import end_with
 from groundspeed.measure.protocol import Job
@@ -26,7 +26,7 @@ def serve(line: Connection, log: int, parent: int, job: Job, rank: int, world: i
     if job.device == "cuda":
         torch.cuda.set_device(rank)
     else:
-        torch.set_num_threads(max(1, usable_cores() // world))
+        torch.set_num_threads(max(1, cpu_threads() // world))
     desk = Desk(job, rank, world)
     with contextlib.suppress(EOFError, OSError):  # the worker has ended, or ends this
         while True:
