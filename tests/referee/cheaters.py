@@ -1,7 +1,8 @@
 """Every cheater of the gallery: the complaint it must draw, and the referee that lets it pass.
 
-``blind`` differs from the real referee in the one thing that sees the cheat. A wrong answer is seen by two checks that
-compare with the oracle element by element and as a whole, so there both are left out.
+``blind`` differs from the real referee in what sees the cheat: one thing for most. A wrong answer is seen by two checks
+that compare with the oracle element by element and as a whole, and some by those of later calls or of memory too; there
+all of them are left out.
 """
 
 from __future__ import annotations
