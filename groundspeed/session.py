@@ -241,7 +241,7 @@ def _marked(row: Measurement, seen: Neighbours) -> Measurement:
 
 
 def _metered(run: Run, operator: str, cases: tuple[Case, ...]) -> Collection[Case]:
-    """The cases whose energy is measured: it takes more than a second each, which all of the full tier has no time for."""
+    """The cases whose energy is measured. It takes more than a second each: the full tier has no time for all."""
     if run.selection.energy:
         return cases
     return run.tree.spec(operator).tier_cases("core") if run.selection.tier == "full" else ()
