@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Generator, Iterator
 
 import pytest
@@ -50,6 +51,18 @@ def _together(item: pytest.Item) -> str:
     """What must run in one process: a file's tests, and all of the fleet's, as one Ray cluster would find another."""
     file = item.nodeid.partition("::")[0]
     return "fleet" if file.startswith("tests/fleet/") else file
+
+
+@pytest.fixture(autouse=True)
+def _tools_of_no_other_test() -> Iterator[None]:
+    """What the harness takes for its own tools in a test may be that test's fakes, and must be nothing to the next."""
+    name = "groundspeed.measure.referee.tools"
+    before = list(sys.modules[name]._watched) if name in sys.modules else None
+    yield
+    if before is not None:
+        sys.modules[name]._watched[:] = before
+    elif name in sys.modules:
+        sys.modules[name].watch()
 
 
 @pytest.fixture(scope="session", autouse=True)

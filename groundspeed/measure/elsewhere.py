@@ -37,8 +37,14 @@ def past_allocator(run: Run, device: str, counted: int) -> int:
 
 def _on_gpu(run: Run) -> int:
     torch.cuda.synchronize()
+    device = torch.cuda.current_device()  # a thread has one of its own: the first GPU, whichever this rank works on
+
+    def read() -> int:
+        torch.cuda.set_device(device)
+        return elsewhere_on_gpu()
+
     before = elsewhere_on_gpu()
-    with highest(elsewhere_on_gpu) as seen:
+    with highest(read) as seen:
         output = run()
         torch.cuda.synchronize()
     del output

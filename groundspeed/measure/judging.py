@@ -74,7 +74,7 @@ def judge_case(
     with bench.phase("inputs"):
         sheet = sheet_of(spec, case, made, bench.device)
         if weigh:
-            take_workspaces(spec, bench.device)
+            take_workspaces(bench.device)
     ready: list[Prepared] = []
     for contender in first.order(contenders):
         outcome = _prepared(bench, contender, sheet, weigh)

@@ -17,8 +17,7 @@ from typing import Any
 import torch
 from torch.autograd import profiler
 
-from groundspeed.measure.referee.heap import held_bytes
-from groundspeed.operator import Operator
+from groundspeed.measure.referee.heap import held_bytes, reserved_by_graphs
 
 # Bytes outside the allocators that are no data. On a GPU the code of kernels, which the driver loads when one is first
 # launched, and handles of libraries; on a CPU what compilers, libraries and the watching itself keep on the C heap
@@ -66,6 +65,8 @@ def keeping(device: str) -> Iterator[Keeping]:
     """Watch what is held afterwards that was not held before. Garbage is collected where there may be some."""
     found = Keeping()
     if device == "cuda":
+        if reserved_by_graphs():
+            torch.cuda.empty_cache()  # pools of graphs that are gone: the next capture would give them back
         before = _on_gpu()
         yield found
         after = _on_gpu()
@@ -100,12 +101,12 @@ def elsewhere_on_gpu() -> int:
     return int(total - free) - int(torch.cuda.memory_reserved()) - pooled
 
 
-def take_workspaces(spec: Operator, device: str) -> None:
+def take_workspaces(device: str) -> None:
     """Let torch allocate what its matrix products share, once a process: it is no implementation's own.
 
-    Else whichever multiplies first would be said to keep it: 32 MiB on an H200.
+    Else whichever multiplies first would be said to keep it, 32 MiB on an H200; operators bound by memory do as well.
     """
-    if device == "cuda" and spec.bound == "compute":
+    if device == "cuda":
         _multiply()
 
 

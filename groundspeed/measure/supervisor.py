@@ -147,7 +147,16 @@ def _is_nurserys(worker: Worker, watch: _Watch) -> bool:
 
 def _rest(attempt: Job, job: Job, remaining: list[int]) -> Job:
     """The same again for the cases that are not done: nobody is accused."""
-    return msgspec.structs.replace(attempt, cases=tuple(job.cases[case] for case in remaining))
+    return _narrowed(attempt, job, remaining)
+
+
+def _narrowed(attempt: Job, job: Job, remaining: list[int]) -> Job:
+    """An attempt at these cases of the job alone, whose numbers are those of the job."""
+    return msgspec.structs.replace(
+        attempt,
+        cases=tuple(job.cases[case] for case in remaining),
+        energy=tuple(number for number, case in enumerate(remaining) if case in job.energy),
+    )
 
 
 @dataclass(frozen=True)
@@ -237,9 +246,7 @@ def _without_culprit(
         solo = True
     if not names or not remaining:
         return None
-    return msgspec.structs.replace(
-        attempt, implementations=names, solo=solo, cases=tuple(job.cases[case] for case in remaining)
-    )
+    return msgspec.structs.replace(_narrowed(attempt, job, remaining), implementations=names, solo=solo)
 
 
 def _give_up(

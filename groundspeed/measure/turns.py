@@ -95,6 +95,8 @@ def compiled_first(bench: Callable[..., Any]) -> Callable[..., Any]:
     def compiling(tuner: Any, *arguments: Any, config: Any, **named: Any) -> Any:
         # What cannot be compiled fails again when it is to be timed, and there the tuner knows what to make of it.
         with suppress(Exception):
+            if config.pre_hook is not None:  # it makes arguments fit the candidate: the tiles of descriptors
+                config.pre_hook({**tuner.nargs, **named, **config.all_kwargs()})
             tuner.fn.run(*arguments, **{**named, **config.all_kwargs(), "warmup": True})
         return bench(tuner, *arguments, config=config, **named)
 

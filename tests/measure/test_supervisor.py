@@ -41,6 +41,19 @@ def test_after_a_death_the_cases_that_are_done_stay_and_the_culprit_is_left_out(
     assert asked[1].implementations == ("a",) and asked[1].cases == job(3).cases[1:]
 
 
+def test_the_cases_whose_energy_is_asked_for_are_the_same_after_a_restart():
+    """A worker counts its own cases, from 0 on; two restarts count from the job's each time."""
+    whole_job = Job("o", "t", "t", "cuda", ("a",), tuple(("float32", (("N", n),)) for n in range(6)), energy=(1, 4))
+
+    def metered(attempt: Job) -> list[int]:
+        return [attempt.case_list()[number].dims["N"] for number in attempt.energy]
+
+    rest = supervisor._narrowed(whole_job, whole_job, [3, 4, 5])
+    assert metered(rest) == [4]
+    assert metered(supervisor._narrowed(rest, whole_job, [4, 5])) == [4]
+    assert metered(supervisor._narrowed(rest, whole_job, [5])) == []
+
+
 def test_a_death_while_all_are_timed_is_looked_into_one_by_one(monkeypatch):
     together = script(READY, phase("time", 0), DIE)
     alone = script(READY, phase("time", 0, "b"), DIE)

@@ -165,7 +165,7 @@ class Tuner:
         return [float("inf")] if self.fails else [1.0]
 
 
-CONFIG = SimpleNamespace(all_kwargs=lambda: {"BLOCK": 64, "num_warps": 4})
+CONFIG = SimpleNamespace(all_kwargs=lambda: {"BLOCK": 64, "num_warps": 4}, pre_hook=None)
 
 
 def test_a_candidate_is_compiled_before_its_turn():
@@ -176,6 +176,16 @@ def test_a_candidate_is_compiled_before_its_turn():
         ("compiled", ("x",), {"grid": (1,), "BLOCK": 64, "num_warps": 4}),
         ("timed", ("x",), {"grid": (1,), "warmup": False}),
     ]
+
+
+def test_a_candidates_own_hook_comes_before_it_is_compiled():
+    """Descriptors are given the candidate's tiles there, and do not fit it before."""
+    tuner = Tuner()
+    tuner.nargs = {"x": "a descriptor"}
+    hook = SimpleNamespace(all_kwargs=CONFIG.all_kwargs, pre_hook=lambda named: tuner.noted.append(("hook", named, {})))
+    module.compiled_first(Tuner._bench)(tuner, "x", config=hook, grid=(1,), warmup=False)
+    assert [what for what, *_ in tuner.noted] == ["hook", "compiled", "timed"]
+    assert tuner.noted[0][1] == {"x": "a descriptor", "grid": (1,), "warmup": False, "BLOCK": 64, "num_warps": 4}
 
 
 def test_what_cannot_be_compiled_is_the_tuners_to_judge():

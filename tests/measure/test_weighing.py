@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from types import SimpleNamespace
 
@@ -73,12 +74,25 @@ class Cuda:
     def __init__(self) -> None:
         self.allocated, self.reserved, self.used, self.snapshots = 10, 100, 150, 0
         self.segments: list[dict[str, object]] = []
+        self.taken, self.emptied = 1, 0
 
     def memory_allocated(self) -> int:
         return self.allocated
 
     def memory_reserved(self) -> int:
         return self.reserved
+
+    def memory_stats(self) -> dict[str, int]:
+        return {"segment.all.allocated": self.taken}
+
+    def empty_cache(self) -> None:
+        self.emptied += 1
+
+    def current_device(self) -> int:
+        return 0
+
+    def set_device(self, device: int) -> None:
+        pass
 
     def mem_get_info(self) -> tuple[int, int]:
         return 1000 - self.used, 1000
@@ -108,7 +122,7 @@ def segment(pool: tuple[int, int], total: int, allocated: int) -> dict[str, obje
 def test_a_graphs_pool_is_in_use_as_a_whole(gpu):
     assert heap.held_bytes("cuda") == 10
     gpu.segments = [segment((0, 0), 100, 10), segment((0, 1), 64, 24)]
-    gpu.reserved, gpu.allocated = 164, 34
+    gpu.reserved, gpu.allocated, gpu.taken = 164, 34, 2
     assert heap.held_bytes("cuda") == 34 + 40
     gpu.segments[1] = segment((0, 1), 64, 0)
     gpu.allocated = 10
@@ -128,6 +142,14 @@ def test_what_is_kept_on_a_gpu_is_what_its_books_say(gpu):
     with kept.keeping("cuda") as found:
         gpu.allocated = 5
     assert found.kept == kept.NOTHING
+
+
+def test_what_graphs_that_are_gone_left_is_given_back_before_anything_is_weighed(gpu):
+    with kept.keeping("cuda"):
+        assert gpu.emptied == 0
+    gpu.segments, gpu.taken = [segment((0, 1), 64, 0)], 2
+    with kept.keeping("cuda"):
+        assert gpu.emptied == 1
 
 
 def test_cupys_pool_is_counted_with_torchs(gpu, monkeypatch):
@@ -194,9 +216,32 @@ def test_another_allocators_memory_is_seen_on_a_cpu():
     assert 63 * MIB < elsewhere.past_allocator(run, "cpu", 0) < 68 * MIB
 
 
-def test_workspaces_are_taken_once_and_where_products_are_computed(monkeypatch):
+def test_workspaces_are_taken_on_a_gpu(monkeypatch):
     taken = []
     monkeypatch.setattr(kept, "_multiply", lambda: taken.append(1))
-    for bound, device in (("compute", "cuda"), ("memory", "cuda"), ("compute", "cpu")):
-        kept.take_workspaces(SimpleNamespace(bound=bound), device)
+    for device in ("cuda", "cpu"):
+        kept.take_workspaces(device)
     assert taken == [1]
+
+
+def test_the_gpu_that_is_looked_at_during_a_call_is_this_threads(gpu, monkeypatch):
+    """CUDA's current device belongs to the thread: another would look at the first GPU."""
+    current = threading.local()
+    looked = set()
+    gpu.current_device = lambda: getattr(current, "device", 0)
+    gpu.set_device = lambda device: setattr(current, "device", device)
+
+    def mem_get_info() -> tuple[int, int]:
+        looked.add(gpu.current_device())
+        return 1000 - gpu.used, 1000
+
+    gpu.mem_get_info = mem_get_info
+    gpu.set_device(3)
+    elsewhere.past_allocator(lambda: time.sleep(0.02), "cuda", 0)
+    assert looked == {3}
+
+
+def test_a_pool_is_seen_where_as_much_was_given_back_as_it_takes(gpu):
+    assert heap.held_bytes("cuda") == 10
+    gpu.segments, gpu.taken = [segment((0, 0), 36, 10), segment((0, 1), 64, 24)], 2  # reserved is what it was
+    assert heap.held_bytes("cuda") == 10 + 40

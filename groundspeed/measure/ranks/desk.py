@@ -33,6 +33,7 @@ from groundspeed.measure.judging import (
     renewed,
     sheet_of,
 )
+from groundspeed.measure.kept import GROWS, take_workspaces
 from groundspeed.measure.opening import Spoiled, entries, open_all
 from groundspeed.measure.protocol import Job
 from groundspeed.measure.ranks.trains import Trains, make_trains
@@ -132,6 +133,8 @@ class Desk:
         self._made = {}
         if self._job.device == "cuda":
             torch.cuda.empty_cache()
+        if not self._job.check_only:
+            take_workspaces(self._job.device)
         case = self._job.case_list()[number]
         self._made = inputs.make_inputs(self._job.operator, self._spec, case, self._job.device, self._job.seed)
         self._sheet = sheet_of(self._spec, case, self._made, self._job.device)
@@ -228,8 +231,11 @@ class Desk:
         return self._at_trains.kernels(self._ready[name].run)
 
     def weight(self, name: str) -> Weight:
-        """What it takes of this rank's memory."""
-        return weigh(self._ready[name], self._job.device)
+        """What it takes of this rank's memory, with what it came to hold in later calls than its first."""
+        prepared = self._ready[name]
+        later = sum(grown for grown in self._grown.get(name, ()) if grown >= GROWS[self._job.device])
+        kept = replace(prepared.kept, allocated=prepared.kept.allocated + later)
+        return weigh(replace(prepared, kept=kept), self._job.device)
 
     def facts(self, name: str) -> tuple[tuple[KernelResources, ...], str, frozenset[str] | None]:
         """What the compiler gave its kernels, what an autotuner chose, and by which words its kernels are known."""

@@ -38,19 +38,25 @@ def held_bytes(device: str) -> int | None:
 class _Pools:
     """What graphs' pools hold beside what is allocated in them.
 
-    To list all of the allocator's blocks takes a while, and is done where there may be such a pool: it takes its memory
-    from the device, so that there is none where no more is reserved than when there was none.
+    To list all of the allocator's blocks takes a while, and is done where there may be such a pool: it takes segments
+    from the device, so that there is none where none was taken since there was none. How much is reserved does not
+    tell: a capture begins by giving back what lies unused, and may take as much.
     """
 
     def __init__(self) -> None:
-        self._reserved, self._reserve = -1, 0
+        self._taken, self._reserve = -1, 0
 
     def reserve(self) -> int:
-        reserved = int(torch.cuda.memory_reserved())
-        if self._reserve or reserved != self._reserved:
+        taken = int(torch.cuda.memory_stats().get("segment.all.allocated", 0))
+        if self._reserve or taken != self._taken:
             segments = torch.cuda.memory_snapshot()
-            self._reserved, self._reserve = reserved, sum(map(_reserve_of, segments))
+            self._taken, self._reserve = taken, sum(map(_reserve_of, segments))
         return self._reserve
+
+
+def reserved_by_graphs() -> int:
+    """Bytes that pools of captured graphs hold beside what is allocated in them, those of dead graphs included."""
+    return _pools.reserve()
 
 
 def _reserve_of(segment: dict[str, object]) -> int:
