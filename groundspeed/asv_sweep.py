@@ -95,21 +95,21 @@ def _sweep(root: Path, operator: str, environment: Mapping[str, str]) -> Swept:
     return Swept(str(record), left_out=_left_out(narrowed, tree, operator))
 
 
-def _rehearsed(run: Run, operator: str, held: ExitStack) -> tuple[Lane | None, session.Prepared]:
+def _rehearsed(run: Run, operator: str, held: ExitStack) -> tuple[Lane | None, session.Preparation]:
     """Compile and tune beforehand where that is worth it: the lane until ``held`` ends, and what it left."""
     place = default_place(run.device)
     if place.gpu is None:
-        return None, session.Prepared()
+        return None, session.Preparation()
     tunings = tunings_of(place.gpu.name)
     parts = occasion.worthwhile({operator: run}, place)
     if not parts:
-        return None, session.Prepared(tunings)
+        return None, session.Preparation(tunings)
     lane = held.enter_context(open_lane(place, UNATTENDED, print, compiler=any(part.compiled for part in parts)))
     if occasion.undisturbed([lane], print):
         began = time.monotonic()
         _rehearse(operator, parts, lane, tunings)
-        return lane, session.Prepared(tunings, time.monotonic() - began)
-    return lane, session.Prepared(tunings)
+        return lane, session.Preparation(tunings, time.monotonic() - began)
+    return lane, session.Preparation(tunings)
 
 
 def _rehearse(operator: str, parts: Sequence[Part], lane: Lane, tunings: Path) -> None:

@@ -62,7 +62,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class Preparation:
     """What went before a sweep: where autotuners' choices are kept, and the seconds that a rehearsal took."""
 
     tunings: Path | None = None
@@ -139,7 +139,7 @@ def measure_operator(
     progress: Tell = lambda progress: None,
     lane: Lane | None = None,
     say: Say = lambda line: None,
-    prepared: Prepared = Prepared(),
+    prepared: Preparation = Preparation(),
 ) -> Path:
     """Sweep one operator in a supervised worker; its record file is on disk when this returns.
 
@@ -182,7 +182,7 @@ def _swept(
     progress: Tell,
     lane: Lane,
     say: Say,
-    prepared: Prepared,
+    prepared: Preparation,
 ) -> Record:
     """Measure in a lane, and look before and after who else was there."""
     before = lane.before(say)

@@ -14,19 +14,19 @@ from groundspeed.rehearsal.parts import Part
 from groundspeed.report.progress import Display, Estimate
 from groundspeed.report.style import Style
 from groundspeed.report.units import clock, counted
-from groundspeed.session import Prepared, Run
+from groundspeed.session import Preparation, Run
 
 _NAME = "rehearsal"  # what it goes by beside the operators
 
 
-def rehearse(runs: Mapping[str, Run], lanes: Sequence[Lane], say: Callable[[str], None]) -> Prepared:
+def rehearse(runs: Mapping[str, Run], lanes: Sequence[Lane], say: Callable[[str], None]) -> Preparation:
     """Compile and tune beforehand where that is worth it. On a GPU Triton's tunings are kept in any case.
 
     Raises GpuBusy where the one GPU did not become free.
     """
     place = lanes[0].place
     if place.gpu is None:
-        return Prepared()
+        return Preparation()
     tunings = tunings_of(place.gpu.name)
     parts = occasion.worthwhile(runs, place)
     began = monotonic()
@@ -35,9 +35,9 @@ def rehearse(runs: Mapping[str, Run], lanes: Sequence[Lane], say: Callable[[str]
             _show(parts, lanes, tunings)
         except OSError as error:
             say(f"{_NAME}: none, since {error.filename} cannot be written: {error.strerror}")
-            return Prepared(tunings)
-        return Prepared(tunings, monotonic() - began)
-    return Prepared(tunings)
+            return Preparation(tunings)
+        return Preparation(tunings, monotonic() - began)
+    return Preparation(tunings)
 
 
 def _show(parts: Sequence[Part], lanes: Sequence[Lane], tunings: Path) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from groundspeed.errors import UserError
 from groundspeed.project import Project, shown
 
 if TYPE_CHECKING:
+    from groundspeed.operator import Case
     from groundspeed.records import Measurement
     from groundspeed.report.kept_checks import There
     from groundspeed.report.standing import Standing
@@ -30,7 +32,7 @@ def standing_here(project: Project, results: Path, machine: str, tiers: tuple[st
         records, problems = history(newest.get(operator, ()), tiers)
         if problems:
             raise UserError(f"{problems[0]}: restore it from git, or delete it")
-        parts = standing(records, _there(tree, operator)) if records else []
+        parts = standing(records, _there(tree, operator, tree.spec(operator).bench_cases)) if records else []
         if parts:
             found[operator] = parts
     return found
@@ -38,16 +40,13 @@ def standing_here(project: Project, results: Path, machine: str, tiers: tuple[st
 
 def still_there(tree: Tree) -> There:
     """Whether an implementation has a file and a case is among its spec's: later checks lack what is gone."""
-    found: dict[str, tuple[set[str], set[str]]] = {}
+    operators = tree.operators()
 
-    def there(operator: str, row: Measurement) -> bool:
-        if operator not in found:
-            names = {one.name for one in tree.implementations(operator)} if operator in tree.operators() else set()
-            found[operator] = names, {case.label for case in tree.spec(operator).check_cases} if names else set()
-        names, cases = found[operator]
-        return row.implementation in names and row.case_label in cases
+    @functools.cache
+    def of(operator: str) -> Callable[[Measurement], bool]:
+        return _there(tree, operator, tree.spec(operator).check_cases)
 
-    return there
+    return lambda operator, row: operator in operators and of(operator)(row)
 
 
 def nothing_stands(folder: Path, tiers: tuple[str, ...]) -> str:
@@ -55,11 +54,11 @@ def nothing_stands(folder: Path, tiers: tuple[str, ...]) -> str:
     return f"{shown(folder)} holds no run of tier {' or '.join(tiers)} that timed what is in impls/; pass --results DIR"
 
 
-def _there(tree: Tree, operator: str) -> Callable[[Measurement], bool]:
-    """Whether a measurement's implementation has a file, and its case is in the spec.
+def _there(tree: Tree, operator: str, cases: Iterable[Case]) -> Callable[[Measurement], bool]:
+    """Whether a measurement's implementation has a file, and its case is one of these of the spec.
 
     A newer run lacks what is gone as it lacks what it was narrowed from, so records alone cannot tell.
     """
     names = {one.name for one in tree.implementations(operator)}
-    cases = {case.label for case in tree.spec(operator).bench_cases}
-    return lambda entry: entry.implementation in names and entry.case_label in cases
+    labels = {case.label for case in cases}
+    return lambda entry: entry.implementation in names and entry.case_label in labels

@@ -122,7 +122,7 @@ class _Shown:
     def __init__(self, display: Display, runs: Mapping[str, Run], several: bool) -> None:
         self._display, self.runs, self._several = display, runs, several
         self.begun = False  # whether any operator was
-        self.prepared = session.Prepared()
+        self.prepared = session.Preparation()
         self._problems: dict[str, str] = {}
         self._say = _once(display)
 

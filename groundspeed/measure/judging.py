@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -179,13 +179,8 @@ class _Book:
         """Judge one contender in one sitting."""
         name = prepared.contender.name
         with self._bench.phase("check", name):
-            before = held_bytes(sheet.device) or 0
-            found, fault = judged_once(prepared, sheet, self._rules)
-            after = held_bytes(sheet.device) or 0
-            if after - before >= GROWS[sheet.device]:
-                gc.collect()
-                after = held_bytes(sheet.device) or 0
-        self._grown.setdefault(name, []).append(after - before)
+            found, fault, grown = judged_and_grown(prepared, sheet, self._rules)
+        self._grown.setdefault(name, []).append(grown)
         if found is None:
             self.faults[name] = in_sitting(sitting, fault or Fault("incorrect", "no output to judge"))
             return False
@@ -194,9 +189,7 @@ class _Book:
 
     def weighed(self, prepared: Prepared) -> Prepared:
         """With what it came to hold in later calls than its first."""
-        later = [grown for grown in self._grown[prepared.contender.name] if grown >= GROWS[self._bench.device]]
-        kept = prepared.kept
-        return replace(prepared, kept=replace(kept, allocated=kept.allocated + sum(later))) if later else prepared
+        return grown_by(prepared, self._grown[prepared.contender.name], self._bench.device)
 
     def closes(self, prepared: Prepared, sheet: Sheet) -> bool:
         """Judge what only shows over several sittings."""
@@ -209,6 +202,23 @@ class _Book:
         if complaint:
             self.faults[name] = Fault("incorrect", str(complaint))
         return complaint is None
+
+
+def judged_and_grown(prepared: Prepared, sheet: Sheet, rules: Referee) -> tuple[Accuracy | None, Fault | None, int]:
+    """``judged_once``, and the bytes that are held since which were not before; garbage is collected where any are."""
+    before = held_bytes(sheet.device) or 0
+    found, fault = judged_once(prepared, sheet, rules)
+    after = held_bytes(sheet.device) or 0
+    if after - before >= GROWS[sheet.device]:
+        gc.collect()
+        after = held_bytes(sheet.device) or 0
+    return found, fault, after - before
+
+
+def grown_by(prepared: Prepared, grown: Iterable[int], device: str) -> Prepared:
+    """With what it came to hold in the sittings too, where that is more than a heap's own growth."""
+    later = sum(each for each in grown if each >= GROWS[device])
+    return replace(prepared, kept=replace(prepared.kept, allocated=prepared.kept.allocated + later))
 
 
 def growth(prepared: Prepared, device: str) -> int:

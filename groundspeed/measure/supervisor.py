@@ -121,9 +121,9 @@ def _supervise(
             return outcome
         if workers is not None and _is_nurserys(worker, watch):
             workers.distrust(f"a worker forked from it did not begin: {end.reason}")
-            attempt = _rest(attempt, job, remaining)
+            attempt = _narrowed(attempt, job, remaining)
         elif worker.process.lost:
-            attempt = _rest(attempt, job, remaining)
+            attempt = _narrowed(attempt, job, remaining)
         else:
             attempt = _without_culprit(attempt, watch, end, outcome, remaining, job)
         if attempt is None:
@@ -143,11 +143,6 @@ def _next_worker(environment: dict[str, str], workers: Workers | None, watch: _W
 def _is_nurserys(worker: Worker, watch: _Watch) -> bool:
     """Whether a worker's end may be due to its having been forked: it said nothing of its own before it."""
     return worker.process.forked and not watch.ready and not watch.dying
-
-
-def _rest(attempt: Job, job: Job, remaining: list[int]) -> Job:
-    """The same again for the cases that are not done: nobody is accused."""
-    return _narrowed(attempt, job, remaining)
 
 
 def _narrowed(attempt: Job, job: Job, remaining: list[int]) -> Job:

@@ -4,17 +4,12 @@ Memory-bound: B·S positions of both caches are read whatever the lengths, and G
 call. Predicted: ahead of memory-efficient attention, behind the split kernels.
 """
 
-from .sdpa import SDPBackend, fused_refusal, runner
+from ..attention.torch_sdpa_cudnn import unsupported as refused_by_attention
+from .sdpa import SDPBackend, runner
 
 
-def unsupported(dtype, B, S, D, **shape):
-    if dtype == "float32":
-        return "cuDNN's fused attention takes float16 and bfloat16"
-    if D % 8:
-        return "cuDNN's fused attention takes head dimensions in multiples of 8"
-    if S == 1:
-        return "PyTorch does not ask cuDNN about caches of length 1"
-    return fused_refusal("cuDNN attention", B, without_gpu=False)
+def unsupported(dtype, B, H, S, D, **shape):
+    return refused_by_attention(dtype, B, H, S, D, causal=0)
 
 
 def prepare(q, k, v, lengths):

@@ -5,13 +5,12 @@ call. Nothing is split over keys, so that few sequences leave multiprocessors id
 kernels for few sequences, behind torch_compile elsewhere.
 """
 
-from .sdpa import SDPBackend, fused_refusal, runner
+from ..attention.torch_sdpa_efficient import unsupported as refused_by_attention
+from .sdpa import SDPBackend, runner
 
 
-def unsupported(dtype, B, D, **shape):
-    if D % 8:
-        return "memory-efficient attention reads rows by 16-byte vectors: head dimensions in multiples of 8"
-    return fused_refusal("memory-efficient attention", B, without_gpu=False)
+def unsupported(dtype, B, H, S, D, **shape):
+    return refused_by_attention(dtype, B, H, S, D, causal=0)
 
 
 def prepare(q, k, v, lengths):

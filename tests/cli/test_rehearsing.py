@@ -14,7 +14,7 @@ from groundspeed.measure.lane import CPU, Lane, Place
 from groundspeed.nvml import Gpu
 from groundspeed.rehearsal.parts import Part
 from groundspeed.rehearsal.performance import Rehearsed
-from groundspeed.session import Prepared
+from groundspeed.session import Preparation
 
 GPU = Place(Gpu("NVIDIA H200", 1, "GPU-1"), "GPU 0")
 PARTS = [Part(None, name, (None,) * 2, (None,) * 3, compiled=True, notes={}) for name in ("matmul", "softmax")]
@@ -83,7 +83,7 @@ def test_without_a_folder_for_tunings_measuring_goes_on(play):
     play(OSError(28, "No space left on device", "/full"))
     said = []
     left = rehearsing.rehearse({"matmul": None}, [Lane(GPU, None)], said.append)
-    assert left == Prepared(tunings_of("NVIDIA H200"))
+    assert left == Preparation(tunings_of("NVIDIA H200"))
     assert said == ["rehearsal: none, since /full cannot be written: No space left on device"]
 
 
@@ -91,15 +91,15 @@ def test_without_a_folder_for_tunings_measuring_goes_on(play):
 def test_without_one_choices_are_still_kept(parts, undisturbed, play, capsys):
     asked = play(parts=parts, undisturbed=undisturbed)
     left = rehearsing.rehearse({"matmul": None}, [Lane(GPU, None)], pytest.fail)
-    assert left == Prepared(tunings_of("NVIDIA H200"))
+    assert left == Preparation(tunings_of("NVIDIA H200"))
     assert asked == []
     assert capsys.readouterr().err == ""
 
 
 def test_a_cpu_keeps_none(play):
-    assert rehearsing.rehearse({"matmul": None}, [Lane(CPU, None)], pytest.fail) == Prepared()
+    assert rehearsing.rehearse({"matmul": None}, [Lane(CPU, None)], pytest.fail) == Preparation()
     with ExitStack() as held:
-        assert asv_sweep._rehearsed(SimpleNamespace(device="cpu"), "matmul", held) == (None, Prepared())
+        assert asv_sweep._rehearsed(SimpleNamespace(device="cpu"), "matmul", held) == (None, Preparation())
 
 
 @pytest.mark.parametrize("done", [Rehearsed(12), Rehearsed(0, 12, ("no room",)), OSError(28, "No space", "/full")])
@@ -122,4 +122,4 @@ def test_asv_opens_no_lane_for_what_needs_no_rehearsal(play, monkeypatch):
     monkeypatch.setattr(asv_sweep, "default_place", lambda device: GPU)
     with ExitStack() as held:
         found = asv_sweep._rehearsed(SimpleNamespace(device="cuda"), "matmul", held)
-    assert found == (None, Prepared(tunings_of("NVIDIA H200")))
+    assert found == (None, Preparation(tunings_of("NVIDIA H200")))

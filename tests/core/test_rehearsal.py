@@ -207,7 +207,7 @@ def test_a_rehearsal_fills_the_caches_and_what_fails_stops_nothing(scratch, tmp_
         before = set((caches / "torch").rglob("*.py"))
         assert parts_of(runs, "cpu") == []  # an error would be the same again
         path = session.measure_operator(
-            runs["double"], "double", lane=lane, prepared=session.Prepared(tmp_path, 12.3456)
+            runs["double"], "double", lane=lane, prepared=session.Preparation(tmp_path, 12.3456)
         )
     record = read_record(path)
     assert {row.status for row in record.measurements} == {"ok"}

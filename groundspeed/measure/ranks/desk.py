@@ -26,20 +26,21 @@ from groundspeed.measure.judging import (
     Judged,
     clean_up,
     disturbed,
+    grown_by,
     growth,
     in_sitting,
+    judged_and_grown,
     judged_once,
     judged_timed,
     renewed,
     sheet_of,
 )
-from groundspeed.measure.kept import GROWS, take_workspaces
+from groundspeed.measure.kept import take_workspaces
 from groundspeed.measure.opening import Spoiled, entries, open_all
 from groundspeed.measure.protocol import Job
 from groundspeed.measure.ranks.trains import Trains, make_trains
 from groundspeed.measure.ranks.view import of_rank, view_of
 from groundspeed.measure.referee import REFEREE, Complaint, Sheet
-from groundspeed.measure.referee.heap import held_bytes
 from groundspeed.measure.referee.witness import Witnesses, watchable
 from groundspeed.measure.sides import adopt_tolerance, share_tunings
 from groundspeed.measure.timers.base import Sample
@@ -173,11 +174,9 @@ class Desk:
     def judge(self, name: str, number: int, calls_after: int) -> Accuracy | Fault:
         """Judge an implementation in a sitting, with just so many calls after the first."""
         sitting = REFEREE.sittings[number]
-        before = held_bytes(self._job.device)
-        found, fault = judged_once(self._ready[name], self._at_hand, replace(REFEREE, agreed=calls_after))
-        after = held_bytes(self._job.device)
-        if before is not None and after is not None:
-            self._grown.setdefault(name, []).append(after - before)
+        rules = replace(REFEREE, agreed=calls_after)
+        found, fault, grown = judged_and_grown(self._ready[name], self._at_hand, rules)
+        self._grown.setdefault(name, []).append(grown)
         return found if found is not None else in_sitting(sitting, fault or Fault("incorrect", "no output to judge"))
 
     def grown(self, name: str) -> bool:
@@ -232,10 +231,8 @@ class Desk:
 
     def weight(self, name: str) -> Weight:
         """What it takes of this rank's memory, with what it came to hold in later calls than its first."""
-        prepared = self._ready[name]
-        later = sum(grown for grown in self._grown.get(name, ()) if grown >= GROWS[self._job.device])
-        kept = replace(prepared.kept, allocated=prepared.kept.allocated + later)
-        return weigh(replace(prepared, kept=kept), self._job.device)
+        device = self._job.device
+        return weigh(grown_by(self._ready[name], self._grown.get(name, ()), device), device)
 
     def facts(self, name: str) -> tuple[tuple[KernelResources, ...], str, frozenset[str] | None]:
         """What the compiler gave its kernels, what an autotuner chose, and by which words its kernels are known."""
