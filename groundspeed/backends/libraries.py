@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from groundspeed.backends.library import Library
+from groundspeed.backends.library import Conflict, Library
 
 _ANYWHERE = frozenset({"cuda", "cpu"})
 # Else XLA's first array takes three quarters of the GPU, and every other implementation runs out of memory.
@@ -44,6 +44,7 @@ LIBRARIES: Mapping[str, Library] = {
         distribution="numba-cuda",
         beside=("numba",),
         extra="numba",
+        conflicts=(Conflict("numba-cuda<=0.30.4", "numpy>=2.5", "it asks for numpy.row_stack, which is gone"),),
         environment={"NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS": "0"},  # else it counts the blocks of every launch
     ),
     "warp": Library(title="NVIDIA Warp", distribution="warp-lang", extra="warp"),

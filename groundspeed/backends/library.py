@@ -16,6 +16,25 @@ from groundspeed.tree import Implementation, Tree
 
 
 @dataclass(frozen=True)
+class Conflict:
+    """Releases that fail together though neither's metadata says so: requirements, and what goes wrong."""
+
+    ours: str
+    theirs: str
+    why: str
+
+    def found(self) -> str | None:
+        """What is installed of both, where the two are in conflict."""
+        from packaging.requirements import Requirement
+
+        ours, theirs = Requirement(self.ours), Requirement(self.theirs)
+        versions = version_of(ours.name), version_of(theirs.name)
+        if not all(versions) or not (ours.specifier.contains(versions[0]) and theirs.specifier.contains(versions[1])):
+            return None
+        return f"{ours.name} {versions[0]} fails with {theirs.name} {versions[1]} ({self.why})"
+
+
+@dataclass(frozen=True)
 class Library:
     """A package whose implementations are called ``<name>_<idea>``.
 
@@ -35,6 +54,8 @@ class Library:
         Variables that must be set before it is imported; one that is set already stays.
     alone
         Why it needs a worker of its own: what it changes of torch for everybody in its process. Empty where nothing.
+    conflicts
+        Installed releases beside which it cannot work.
     own_memory
         Why torch's allocator does not see what it allocates; its peak memory is then not measured.
     """
@@ -48,6 +69,7 @@ class Library:
     own_memory: str = ""
     beside: tuple[str, ...] = ()
     inside: Mapping[str, Callable[[], str]] = field(default_factory=dict)
+    conflicts: tuple[Conflict, ...] = ()
 
     def absent(self, device: str) -> str | None:
         """Why it cannot be timed on a device here, or None. Imports nothing of it."""
@@ -55,6 +77,9 @@ class Library:
             return f"{self.title} is timed on a {'GPU' if device == 'cpu' else 'CPU'} alone"
         if not self.version():
             return f"{self.distribution} is not installed: pip install 'groundspeed[{self.extra}]'"
+        for conflict in self.conflicts:
+            if found := conflict.found():
+                return f"{found}: pip install 'groundspeed[{self.extra}]'"
         return None
 
     def open_implementation(self, tree: Tree, implementation: Implementation) -> Opened:

@@ -16,7 +16,7 @@ import pytest
 from groundspeed.backends import MODULES, backend
 from groundspeed.backends.base import Unusable
 from groundspeed.backends.libraries import LIBRARIES, versions
-from groundspeed.backends.library import Library
+from groundspeed.backends.library import Conflict, Library
 from groundspeed.errors import UserError
 from groundspeed.tree import Tree
 from tests.architecture.sources import ROOT
@@ -39,6 +39,21 @@ def unsupported(dtype, N):
 def prepare(x):
     return lambda: pretend.twice(x)
 '''
+
+
+def test_releases_that_fail_together_are_absent_with_both_versions(monkeypatch):
+    installed = {"numba-cuda": "0.30.4", "numpy": "2.5.2"}
+    monkeypatch.setattr("groundspeed.backends.library.version_of", lambda name: installed.get(name, ""))
+    numba = LIBRARIES["numba"]
+    assert numba.absent("cuda") == (
+        "numba-cuda 0.30.4 fails with numpy 2.5.2 (it asks for numpy.row_stack, which is gone): "
+        "pip install 'groundspeed[numba]'"
+    )
+    for changed in ({"numpy": "2.4.9"}, {"numba-cuda": "0.30.5"}):
+        now = installed | changed
+        monkeypatch.setattr("groundspeed.backends.library.version_of", lambda name, now=now: now.get(name, ""))
+        assert numba.absent("cuda") is None
+    assert Conflict("numba-cuda<1", "nowhere-at-all>=1", "").found() is None
 
 
 def test_one_that_is_not_there_says_what_to_type():
