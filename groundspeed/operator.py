@@ -226,6 +226,10 @@ class Operator:
     def flop_count(self, case: Case) -> int:
         return int(self.flops(**case.dims))
 
+    def work(self, case: Case) -> int:
+        """How much a case is to do: FLOPs where the operator is bound by them, else bytes."""
+        return self.flop_count(case) if self.bound == "compute" else self.traffic(case).total
+
     def world_size(self, case: Case) -> int:
         """How many ranks a case is spread over; 1 for an operator of one GPU."""
         return int(case.dims[self.world]) if self.world else 1

@@ -33,7 +33,7 @@ class Selection:
     timer
         One of TIMERS, or empty for the device's usual one.
     energy
-        Whether the energy of every call is measured; without it the full tier does so in the cases of tier core.
+        Whether the energy of every call is measured; without it the full tier does so in one case an operator.
     """
 
     operators: tuple[str, ...] = ()

@@ -241,10 +241,17 @@ def _marked(row: Measurement, seen: Neighbours) -> Measurement:
 
 
 def _metered(run: Run, operator: str, cases: tuple[Case, ...]) -> Collection[Case]:
-    """The cases whose energy is measured. It takes more than a second each: the full tier has no time for all."""
+    """The cases whose energy is measured. It takes more than a second each: the full tier has no time for all.
+
+    There it is the case of tier core with the most work: of a GPU that is busy a joule says the most.
+    """
     if run.selection.energy:
         return cases
-    return run.tree.spec(operator).tier_cases("core") if run.selection.tier == "full" else ()
+    if run.selection.tier != "full":
+        return ()
+    spec = run.tree.spec(operator)
+    known = [case for case in spec.tier_cases("core") if case in cases]
+    return (max(known, key=spec.work),) if known else ()
 
 
 def job_of(

@@ -98,20 +98,31 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _stored(project: Project, arguments: argparse.Namespace) -> int:
     from groundspeed.commands.standing import still_there
-    from groundspeed.report.kept_checks import kept_checks, markdown
+    from groundspeed.report.kept_checks import changed_since, kept_checks, markdown
 
     if arguments.targets or arguments.dtype or arguments.keep:
         raise UserError(
             "--stored goes with --machine alone: it prints all that was kept; type: groundspeed check --stored"
         )
     machine = arguments.machine or _this_machine()
-    kept, problems = kept_checks(project.results, machine, still_there(project.tree()))
+    tree = project.tree()
+    kept, problems = kept_checks(project.results, machine, still_there(tree))
     for problem in problems:
         print(f"groundspeed: {problem}", file=sys.stderr)
     if not kept:
         there = sorted(folder.parent.name for folder in project.results.glob("*/checks"))
         raise UserError(f"no checks of {machine} were kept{near(machine, there)}; type there: groundspeed check --keep")
     print("\n".join(markdown(kept)))
+    changed = changed_since(
+        kept, lambda operator, name: tree.implementation_digest(tree.implementation(operator, name))
+    )
+    if changed:
+        rows, names = sum(changed.values()), list(changed)
+        print(
+            f"groundspeed: {rows:,} of these are of code that has changed since; type there: "
+            f"groundspeed check --keep {' '.join(names)}",
+            file=sys.stderr,
+        )
     return 0
 
 

@@ -44,7 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dtype", action="append", default=[], metavar="DTYPE", help="narrow to this; may be repeated")
     parser.add_argument("--timer", choices=TIMERS, help="what times on a GPU (default: cupti; see docs/measuring.md)")
     parser.add_argument(
-        "--energy", action="store_true", help="measure joules a call; the full tier always does in tier core's cases"
+        "--energy",
+        action="store_true",
+        help="measure joules a call; the full tier always does, in an operator's largest core case",
     )
     parser.add_argument(
         "--first-call",

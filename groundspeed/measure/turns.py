@@ -20,7 +20,7 @@ from typing import Any
 # methods of classes of which a version of torch may lack one. Torch's and Triton's internals, by name.
 _TRITON = ("triton.testing", "do_bench")
 _TUNER = ("triton.runtime.autotuner", "Autotuner", "_bench")
-_SHORT = {"warmup": 10, "rep": 50}  # ms; Triton's own 25 and 100 of each candidate are most of the turns there are
+_SHORT = {"warmup": 5, "rep": 20}  # ms; Triton's own 25 and 100 of each candidate are most of the turns there are
 _INDUCTOR = "torch._inductor.runtime.benchmarking"
 _CLASSES = ("TritonBenchmarker", "InductorBenchmarker", "TorchProfilerBenchmarker")
 _METHODS = ("benchmark_gpu", "benchmark_gpu_with_cuda_graph")

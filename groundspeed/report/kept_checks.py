@@ -42,15 +42,43 @@ def kept_checks(results: Path, machine: str, there: There) -> tuple[KeptChecks, 
 
 
 def _newest(records: Sequence[Record], there: There) -> KeptChecks:
-    """Of each implementation and case the row of the last record that has it. ``records`` are oldest first."""
+    """Of each implementation and case the last row that says most, see ``_displaces``. ``records`` are oldest first."""
     rows: dict[str, dict[tuple[str, str], tuple[Header, Measurement]]] = {}
     for record in records:
         found = rows.setdefault(record.header.operator, {})
         own = [row for row in record.measurements if there(record.header.operator, row)]
-        found |= {(row.implementation, row.case_label): (record.header, row) for row in map(_clean, own)}
+        for row in map(_clean, own):
+            key = row.implementation, row.case_label
+            if key not in found or _displaces(row, found[key][1]):
+                found[key] = record.header, row
     headers = {header.run_id + header.operator: header for found in rows.values() for header, _ in found.values()}
     entries = {operator: [row for _, row in rows[operator].values()] for operator in sorted(rows) if rows[operator]}
     return KeptChecks(entries, tuple(sorted(headers.values(), key=lambda header: header.started)))
+
+
+def _displaces(row: Measurement, older: Measurement) -> bool:
+    """Whether a newer row says more of an implementation than one before it.
+
+    One that was skipped does not where the same code had been judged, or where it was not even loaded, which is why it
+    has no digest: a library was not installed, say.
+    """
+    if row.status != "skipped":
+        return True
+    if older.status == "skipped":
+        return bool(row.implementation_digest) or not older.implementation_digest
+    return row.implementation_digest not in ("", older.implementation_digest)
+
+
+def changed_since(kept: KeptChecks, digest: Callable[[str, str], str]) -> dict[str, int]:
+    """``operator/implementation`` → how many of its judged rows are of other code than ``digest`` gives it by now."""
+    judged = [(operator, row) for operator, rows in kept.entries.items() for row in rows if row.implementation_digest]
+    return dict(
+        Counter(
+            f"{operator}/{row.implementation}"
+            for operator, row in judged
+            if row.status != "skipped" and row.implementation_digest != digest(operator, row.implementation)
+        )
+    )
 
 
 def _clean(row: Measurement) -> Measurement:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from groundspeed.commands.standing import still_there
 from groundspeed.records import Environment, Footer, Header, Measurement, Record, check_path, write_record
-from groundspeed.report.kept_checks import kept_checks, markdown
+from groundspeed.report.kept_checks import changed_since, kept_checks, markdown
 from groundspeed.tree import Tree
 from tests.cli import toy_project
 from tests.cli.toy_project import ROOT, groundspeed
@@ -61,6 +61,26 @@ def test_pieces_are_put_together_and_the_newest_row_stands(tmp_path: Path):
     assert "| add | 1: 1 of 1 | – | – | 1: 0 of 1 |" in text
     assert "| relu | 1: 1 of 1 | 1: skipped | 1: 1 of 1 | – |" in text
     assert "off" not in text and "error: a | b" in text and "needs sm_90" in text
+
+
+def test_who_is_skipped_later_keeps_what_the_same_code_was_found_to_be(tmp_path: Path):
+    judged = [row("numba_a", 1, implementation_digest="a"), row("quack_b", 1, "failed", implementation_digest="b")]
+    keep(tmp_path, "1", "relu", *judged, row("torch_jit", 1, "skipped", reason="no script"))
+    absent = row("numba_a", 1, "skipped", reason="numba-cuda is not installed")
+    narrowed = row("quack_b", 1, "skipped", reason="odd rows", implementation_digest="b2")
+    keep(tmp_path, "2", "relu", absent, narrowed, row("torch_jit", 1, "skipped", reason="no torch.jit"))
+    rows = {entry.implementation: entry for entry in kept_checks(tmp_path, "m", all_there)[0].entries["relu"]}
+    assert rows["numba_a"].status == "ok", "the library is not there any more, and was right"
+    assert rows["quack_b"].reason == "odd rows", "the code has changed, and does not take this case"
+    assert rows["torch_jit"].reason == "no torch.jit"
+
+
+def test_rows_of_code_that_has_changed_are_counted(tmp_path: Path):
+    old = [row("a", n, implementation_digest="old") for n in (1, 2)]
+    skipped = row("a", 3, "skipped", implementation_digest="old")
+    keep(tmp_path, "1", "relu", *old, skipped, row("b", 1, implementation_digest="b"), row("c", 1))
+    kept = kept_checks(tmp_path, "m", all_there)[0]
+    assert changed_since(kept, lambda operator, name: {"a": "new", "b": "b", "c": "c"}[name]) == {"relu/a": 2}
 
 
 def test_libraries_share_a_column_where_there_are_any(tmp_path: Path):

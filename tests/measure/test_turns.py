@@ -146,7 +146,7 @@ def test_triton_and_every_benchmarker_that_inductor_has_wait(tmp_path, monkeypat
     assert fakes["triton.testing"].do_bench(lambda: 3) == 3
     assert held[2:] == ["do_bench"]
     fakes["triton.testing"].do_bench(lambda: 3, rep=7)
-    assert lengths[1:] == [(10, 50), (10, 7)]
+    assert lengths[1:] == [(5, 20), (5, 7)]
 
 
 class Tuner:

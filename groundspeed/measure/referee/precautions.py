@@ -79,6 +79,30 @@ def inputs_come_late(sheet: Sheet) -> None:
         _filled_blocks(sheet, _NAN, told=False)  # given back at once, and handed out again on this stream
 
 
+def peek(out: torch.Tensor) -> torch.Tensor:
+    """A copy of what the next work on the current stream would read, before anything is waited for.
+
+    On a GPU the copy goes ahead of whatever else is ready to run: it is made on a stream of higher priority, which
+    waits for the current one, as that does for it. Work on another stream that nobody waits for becomes ready at the
+    same moment as the copy (``inputs_come_late`` holds both back), and where both had the same priority it might write
+    each element just before the copy reads it. Work that fits on the GPU all at once may still be first.
+    """
+    if not out.is_cuda:
+        return torch.clone(out)
+    current, ahead = torch.cuda.current_stream(), _ahead(out.device)
+    copy = torch.empty_like(out)
+    ahead.wait_stream(current)
+    with torch.cuda.stream(ahead):
+        copy.copy_(out)
+    current.wait_stream(ahead)
+    return copy
+
+
+@functools.cache
+def _ahead(device: torch.device) -> torch.cuda.Stream:
+    return torch.cuda.Stream(device, priority=-1)
+
+
 def _filled_blocks(sheet: Sheet, byte: int, told: bool) -> list[torch.Tensor]:
     """Blocks of each output's size, filled by work on the current stream; two: for the output, and for a temporary."""
     blocks = []

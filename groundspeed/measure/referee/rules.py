@@ -119,7 +119,7 @@ class Referee:
     stage
         Before a trial's first call: leaves work queued that the call has to wait for.
     peek
-        Copies the first output behind the call, in the current stream, before anything is waited for.
+        Copies the first output behind the call, as the current stream would read it, before anything is waited for.
     repeats
         How many more calls a trial makes after its first, where their time and their outputs' bytes allow.
     agreed
@@ -134,7 +134,7 @@ class Referee:
     sittings: tuple[Sitting, ...] = SITTINGS
     around: Callable[[Sheet], AbstractContextManager[None]] = precautions.poisoned_memory
     stage: Callable[[Sheet], None] = precautions.inputs_come_late
-    peek: Callable[[torch.Tensor], torch.Tensor] = torch.clone
+    peek: Callable[[torch.Tensor], torch.Tensor] = precautions.peek
     repeats: Callable[[], int] = few_or_more
     agreed: int = 0
     growth: Callable[[Sequence[int], int], Complaint | None] = memory.growing
