@@ -97,20 +97,27 @@ configs = [
 ]
 
 _FEWEST_TILES = 96
+_FEW_STEPS = 2  # over the channels
 
 
-def pruned(candidates, arguments, **_):
+def pruned(candidates, arguments, SIDE, PADDED, DEPTH, **_):
     """Two candidates at most, since an operator has several convolutions: as wide as the outputs, 128 or 256 pixels.
 
-    Float32, which holds half as many elements, and images too few to fill a GPU with those get 64 × 64.
+    Float32, which holds half as many elements, and images too few to fill a GPU with those get 64 × 64. A product of
+    few steps is mostly its epilogue, which has a residual to hold beside the sums: 128 pixels by 64 or 128 outputs. At
+    256 by 128 a thread has no registers left for that (232 bytes of spills, 211 µs of resnet_bottleneck's 387 for
+    C=64 on an H200 at 968ac8c4).
     """
     across = 128 if arguments["outputs"] > 64 else 64
     tiles = triton.cdiv(arguments["pixels"], 128) * triton.cdiv(arguments["outputs"], across)
     small = arguments["source"].element_size() == 4 or tiles < _FEWEST_TILES
+    wide = not small and across == 128 and SIDE * SIDE * PADDED // DEPTH <= _FEW_STEPS
 
     def fits(config):
-        down = config.kwargs["PIXELS"]
-        return config.kwargs["OUTPUTS"] == (64 if small else across) and (down == 64) == small
+        down, outputs = config.kwargs["PIXELS"], config.kwargs["OUTPUTS"]
+        if wide:
+            return down == 128
+        return outputs == (64 if small else across) and (down == 64) == small
 
     return [config for config in candidates if fits(config)] or candidates[:1]
 

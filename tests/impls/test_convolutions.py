@@ -148,3 +148,21 @@ def test_a_time_of_winograd_s_algorithm_is_not_called_impossible(operator: str) 
         assert too_fast(spec, wide, (counted + fewest) / 2, peak, 60 << 20) is None
         fault = too_fast(spec, wide, 0.99 * fewest, peak, 60 << 20)
         assert fault is not None and fault.failure == "impossible"
+
+
+@pytest.mark.parametrize(
+    ("outputs", "side", "channels", "wanted"),
+    [
+        (256, 1, 64, {(128, 64), (128, 128)}),  # one step: the epilogue and its residual
+        (256, 1, 128, {(128, 64), (128, 128)}),
+        (256, 1, 256, {(128, 128), (256, 128)}),
+        (256, 3, 64, {(128, 128), (256, 128)}),
+        (64, 1, 64, {(128, 64), (256, 64)}),
+    ],
+)
+def test_a_product_of_few_steps_gets_small_tiles(outputs: int, side: int, channels: int, wanted: set) -> None:
+    pytest.importorskip("triton")
+    convolution = TREE.load("_triton.convolution")
+    arguments = {"outputs": outputs, "pixels": 1 << 20, "source": torch.empty(0, dtype=torch.float16)}
+    chosen = convolution.pruned(convolution.configs, arguments, SIDE=side, PADDED=channels, DEPTH=64)
+    assert {(one.kwargs["PIXELS"], one.kwargs["OUTPUTS"]) for one in chosen} == wanted
