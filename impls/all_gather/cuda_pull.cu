@@ -5,7 +5,7 @@
 // is all the waiting. Prediction: with two ranks ahead of NCCL on small vectors; on large ones level with it less the
 // tenth that the extra write takes, which no load overlaps with.
 //
-// Reached on nvidia-h200 at 55bea610: 43.1 µs for float32 W=1,N=16777216, 3.11 TB/s, 73 % of the memory ceiling, 0.808
+// Reached on nvidia-h200 at 968ac8c4: 43.2 µs for float32 W=1,N=16777216, 3.11 TB/s, 73 % of the memory ceiling, 0.808
 // times as fast as torch_eager (unstable).
 #include "../_cuda/peers.cuh"
 

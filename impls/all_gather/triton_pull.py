@@ -3,7 +3,7 @@
 Bound by the link: (W-1)·N elements reach each rank as loads from the others' memory, straight into the output; laying
 out costs the rank's own memory one more write of N. Prediction: level with cuda_pull.
 
-Reached on nvidia-h200 at 55bea610: 42.6 µs for float32 W=1,N=16777216, 3.15 TB/s, 74 % of the memory ceiling, 0.824
+Reached on nvidia-h200 at 968ac8c4: 42.0 µs for float32 W=1,N=16777216, 3.20 TB/s, 75 % of the memory ceiling, 0.829
 times as fast as torch_eager (unstable).
 """
 

@@ -5,7 +5,7 @@
 // with their counterparts is all the waiting. Sums are in float32 and rounded once. Prediction: with two ranks ahead of
 // NCCL on small vectors, where a call is one latency of the link instead of several, and level with it on large ones.
 //
-// Reached on nvidia-h200 at 55bea610: 49.3 µs for float32 W=1,N=16777216, 2.72 TB/s, 64 % of the memory ceiling, 0.697
+// Reached on nvidia-h200 at 968ac8c4: 49.0 µs for float32 W=1,N=16777216, 2.74 TB/s, 64 % of the memory ceiling, 0.699
 // times as fast as torch_eager.
 #include "../_cuda/peers.cuh"
 

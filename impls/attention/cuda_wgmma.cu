@@ -7,8 +7,8 @@
 // wgmma reads keys and values where the tensor memory accelerator has put them. Predicted: 80 % of cuDNN and more at
 // D = 128, less at D = 64, where exponentials and products take equally long.
 //
-// Reached on nvidia-h200 at 55bea610: 825 µs for bfloat16 B=1,H=16,S=8192,D=128,causal=0, 667 TFLOP/s, 84 % of the
-// compute ceiling, 13.6 times as fast as torch_eager.
+// Reached on nvidia-h200 at 968ac8c4: 837 µs for bfloat16 B=1,H=16,S=8192,D=128,causal=0, 657 TFLOP/s, 84 % of the
+// compute ceiling, 13.4 times as fast as torch_eager.
 #include "../_cuda/flash_wgmma.cuh"
 
 namespace {

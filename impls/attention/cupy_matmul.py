@@ -4,8 +4,8 @@ Bound by memory: the S × S scores of every head are written by the first produc
 softmax (the second read mostly from L2) and read by the second product; causal products are whole all the same. CuPy's
 own operators would take five passes for the softmax alone. Predicted: ahead of torch_eager, far behind fused kernels.
 
-Reached on nvidia-h200 at 55bea610: 9.57 ms for float16 B=2,H=16,S=4096,D=64,causal=1, 7.18 TFLOP/s, 0.95 % of the
-compute ceiling, 0.635 times as fast as torch_eager.
+Reached on nvidia-h200 at 968ac8c4: 9.55 ms for float16 B=2,H=16,S=4096,D=64,causal=1, 7.20 TFLOP/s, 0.96 % of the
+compute ceiling, 0.631 times as fast as torch_eager.
 """
 
 import math

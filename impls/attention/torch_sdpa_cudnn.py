@@ -3,8 +3,8 @@
 Compute-bound: 4·D FLOPs a pair; q, k, v and the output cross DRAM once. The first call builds the engine. Predicted:
 the fastest of PyTorch's back ends on Hopper.
 
-Reached on nvidia-h200 at 55bea610: 804 µs for bfloat16 B=1,H=16,S=8192,D=128,causal=0, 684 TFLOP/s, 87 % of the compute
-ceiling, 14.0 times as fast as torch_eager.
+Reached on nvidia-h200 at 968ac8c4: 806 µs for bfloat16 B=1,H=16,S=8192,D=128,causal=0, 682 TFLOP/s, 87 % of the compute
+ceiling, 13.9 times as fast as torch_eager.
 """
 
 from .sdpa import SDPBackend, fused_refusal, runner

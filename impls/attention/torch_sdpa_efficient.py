@@ -4,8 +4,8 @@ Compute-bound: 4·D FLOPs a pair; q, k, v and the output cross DRAM once. Float3
 products, which keeps float32's accuracy at a third of the tensor cores' TF32 rate. Predicted: behind flash in 16-bit
 types, the fastest in float32.
 
-Reached on nvidia-h200 at 55bea610: 3.15 ms for bfloat16 B=1,H=16,S=8192,D=128,causal=0, 175 TFLOP/s, 22 % of the
-compute ceiling, 3.57 times as fast as torch_eager.
+Reached on nvidia-h200 at 968ac8c4: 3.15 ms for bfloat16 B=1,H=16,S=8192,D=128,causal=0, 174 TFLOP/s, 22 % of the
+compute ceiling, 3.54 times as fast as torch_eager.
 """
 
 from .sdpa import SDPBackend, fused_refusal, runner

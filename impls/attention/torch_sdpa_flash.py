@@ -4,8 +4,8 @@ Compute-bound: 4·D FLOPs a pair; q, k, v and the output cross DRAM once, k and 
 of queries. On a GPU it is built on mma.sync of sm_80, so Hopper's wgmma rate is out of reach. On a CPU PyTorch has a
 flash kernel of its own. Predicted: behind cuDNN by a third and more on Hopper.
 
-Reached on nvidia-h200 at 55bea610: 1.53 ms for bfloat16 B=1,H=16,S=8192,D=128,causal=0, 360 TFLOP/s, 46 % of the
-compute ceiling, 7.35 times as fast as torch_eager.
+Reached on nvidia-h200 at 968ac8c4: 1.53 ms for bfloat16 B=1,H=16,S=8192,D=128,causal=0, 359 TFLOP/s, 46 % of the
+compute ceiling, 7.30 times as fast as torch_eager.
 """
 
 from .sdpa import SDPBackend, fused_refusal, runner

@@ -5,8 +5,8 @@ by the scores' gradient in one kernel, and read by three products: 14 bytes for 
 float16; causal products are whole all the same. Products whose left factor is on its side go head by head, since a
 batch of them would be copied first. Predicted: ahead of torch_eager, far behind fused kernels.
 
-Reached on nvidia-h200 at 55bea610: 15.3 ms for float16 B=2,H=16,S=4096,D=64,causal=1, 11.2 TFLOP/s, 1.5 % of the
-compute ceiling, 0.961 times as fast as torch_eager.
+Reached on nvidia-h200 at 968ac8c4: 15.3 ms for float16 B=2,H=16,S=4096,D=64,causal=1, 11.2 TFLOP/s, 1.5 % of the
+compute ceiling, 0.954 times as fast as torch_eager.
 """
 
 import math

@@ -7,8 +7,8 @@ sevenths of the time of its products at D = 128. Predicted: 40 % of the matmul r
 level with PyTorch's flash kernel, which does 10·D but by mma.sync; less at D = 64. Float32 is multiplied in three TF32
 products.
 
-Reached on nvidia-h200 at 55bea610: 2.18 ms for bfloat16 B=1,H=16,S=8192,D=128,causal=1, 315 TFLOP/s, 40 % of the
-compute ceiling, 13.6 times as fast as torch_eager.
+Reached on nvidia-h200 at 968ac8c4: 2.21 ms for bfloat16 B=1,H=16,S=8192,D=128,causal=1, 310 TFLOP/s, 40 % of the
+compute ceiling, 13.4 times as fast as torch_eager.
 """
 
 from .._triton.attention_backward import flash_attention_backward

@@ -5,8 +5,8 @@ plan is that of cuda_split: products are taken transposed, and fragments are loa
 vectors, without shared memory in between. Float32 and head dimensions other than 64 and 128 go through the CUDA cores.
 Predicted: the device time of cuda_split, with CuPy's two launches in front.
 
-Reached on nvidia-h200 at 55bea610: 145 µs for float16 B=64,H=64,G=8,S=4096,D=128,fill=ragged, 3.78 TB/s, 80 % of the
-memory ceiling, 3.19 times as fast as torch_eager.
+Reached on nvidia-h200 at 968ac8c4: 147 µs for float16 B=64,H=64,G=8,S=4096,D=128,fill=ragged, 3.73 TB/s, 81 % of the
+memory ceiling, 3.15 times as fast as torch_eager.
 """
 
 import math

@@ -3,6 +3,9 @@
 Memory-bound: B·S positions of both caches are read whatever the lengths, and G·S biases a head, which are made in the
 call. Nothing is split over keys, so that few sequences leave multiprocessors idle. Predicted: far behind the split
 kernels for few sequences, behind torch_compile elsewhere.
+
+Reached on nvidia-h200 at 968ac8c4: 511 µs for float16 B=64,H=64,G=8,S=4096,D=128,fill=ragged, 1.07 TB/s, 23 % of the
+memory ceiling, 0.907 times as fast as torch_eager.
 """
 
 from ..attention.torch_sdpa_efficient import unsupported as refused_by_attention

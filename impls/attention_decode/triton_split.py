@@ -4,8 +4,8 @@ Memory-bound: valid positions of both caches read once; of each chunk a float32 
 weights are written and read again, G/256 of its bytes in 16-bit types. The queries are padded to 16 rows, the least
 that tl.dot takes: tensor cores have time to spare. Predicted: 85 % of the read ceiling and more.
 
-Reached on nvidia-h200 at 55bea610: 141 µs for float16 B=64,H=64,G=8,S=4096,D=128,fill=ragged, 3.88 TB/s, 82 % of the
-memory ceiling, 3.28 times as fast as torch_eager.
+Reached on nvidia-h200 at 968ac8c4: 142 µs for float16 B=64,H=64,G=8,S=4096,D=128,fill=ragged, 3.86 TB/s, 83 % of the
+memory ceiling, 3.26 times as fast as torch_eager.
 """
 
 import math

@@ -4,8 +4,8 @@ The written-out pixels are nine times x: 9n elements written and read again wher
 rest is one pass, product and residual in, y out, 3n. Predicted, from 23n of traffic against eager's 9n: a third to a
 half of eager's speed.
 
-Reached on nvidia-h200 at 55bea610: 490 µs for float16 N=128,C=64,O=64,H=56,W=56, 60.7 TFLOP/s, 8.0 % of the compute
-ceiling, 0.633 times as fast as torch_eager.
+Reached on nvidia-h200 at 968ac8c4: 490 µs for float16 N=128,C=64,O=64,H=56,W=56, 60.6 TFLOP/s, 8.0 % of the compute
+ceiling, 0.625 times as fast as torch_eager.
 """
 
 import cupy

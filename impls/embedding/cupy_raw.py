@@ -3,7 +3,7 @@
 Memory-bound: the rows named are read, N rows written. Bits are copied whatever the dtype; rows that are no whole
 vectors are copied element by element. Predicted: the device time of cuda_vec, with CuPy's launch in front.
 
-Reached on nvidia-h200 at 55bea610: 132 µs for float32 V=128256,N=16384,D=4096, 3.95 TB/s, 93 % of the memory ceiling,
+Reached on nvidia-h200 at 968ac8c4: 132 µs for float32 V=128256,N=16384,D=4096, 3.96 TB/s, 92 % of the memory ceiling,
 1.01 times as fast as torch_eager.
 """
 

@@ -7,11 +7,11 @@
 // pairwise algorithm for computing sample variances" (1979). Predicted: a tenth less than cuda_block at 32768 elements.
 // Rows of up to 65536 elements; compute capability 9.0.
 //
-// It does not pay on an H200: 153.5 µs against cuda_block's 147.5 for float32 rows of 32768. Presumably blocks of other
+// It does not pay on an H200: 154.1 µs against cuda_block's 146.8 for float32 rows of 32768. Presumably blocks of other
 // rows fill the pause no better than cuda_block's own warps do, and the cluster's barrier comes on top; no profile has
 // shown it.
 //
-// Reached on nvidia-h200 at 55bea610: 154 µs for float32 M=2048,N=32768, 3.50 TB/s, 82 % of the memory ceiling, 1.74
+// Reached on nvidia-h200 at 968ac8c4: 154 µs for float32 M=2048,N=32768, 3.49 TB/s, 82 % of the memory ceiling, 1.72
 // times as fast as torch_eager.
 #include "../_cuda/row_cluster.cuh"
 #include "../_cuda/row_slice.cuh"

@@ -7,11 +7,12 @@
 // back as soon as it is written. A thread has the same columns of every row, so their weights, and the biases of rows
 // up to 64 KiB, are loaded once. Rows of whole 16-byte packs, at most 128 KiB; compute capability 9.0.
 //
-// Predicted: 95 % of the memory ceiling for float32 rows of 32768, where cuda_block reaches 84 %; level with it on short
-// rows. It is not so on an H200: 63 % there, and behind cuda_block at every shape. Three passes over shared memory, with
-// a barrier after two of them, seem to cost more than the pauses that the ring fills; no profile of it was taken.
+// Predicted: 95 % of the memory ceiling for float32 rows of 32768, where cuda_block reaches 86 %; level with it on short
+// rows. It is not so on an H200: 85 % there, level with cuda_block, and behind it on shorter rows. Three passes over
+// shared memory, with a barrier after two of them, seem to cost as much as the pauses that the ring fills, or more; no
+// profile of it was taken.
 //
-// Reached on nvidia-h200 at 55bea610: 149 µs for float32 M=2048,N=32768, 3.61 TB/s, 85 % of the memory ceiling, 1.78
+// Reached on nvidia-h200 at 968ac8c4: 148 µs for float32 M=2048,N=32768, 3.63 TB/s, 85 % of the memory ceiling, 1.78
 // times as fast as torch_eager.
 #include "../_cuda/row_ring.cuh"
 

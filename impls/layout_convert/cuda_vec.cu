@@ -4,8 +4,8 @@
 // neither side is strided. Prediction: near the copy ceiling where planes (and, for many channels, pixels) are whole
 // packs; other shapes take the padded 32 × 32 tiles.
 //
-// Reached on nvidia-h200 at 55bea610: 135 µs for float32 N=64,C=64,H=128,W=128,to=nhwc, 3.97 TB/s, 93 % of the memory
-// ceiling, 2.12 times as fast as torch_eager.
+// Reached on nvidia-h200 at 968ac8c4: 136 µs for float32 N=64,C=64,H=128,W=128,to=nhwc, 3.94 TB/s, 92 % of the memory
+// ceiling, 2.10 times as fast as torch_eager (unstable).
 #include "../_cuda/transpose_packs.cuh"
 #include "few_channels.cuh"
 #include "host.cuh"

@@ -4,7 +4,8 @@ Bound by launches: the host pays for dispatch, allocation and launch of every ke
 before the next arrives. Each reads and writes the vector, which stays in the L2. Prediction: 4 to 6 µs of call time
 a kernel.
 
-Reached on nvidia-h200 at 55bea610: 60.0 µs for float32 N=65536,folds=16, 8.73 GB/s, 0.21 % of the memory ceiling.
+Reached on nvidia-h200 at 968ac8c4: 66.8 µs for float32 N=65536,folds=16, 7.85 GB/s, 0.18 % of the memory ceiling
+(unstable).
 """
 
 import torch

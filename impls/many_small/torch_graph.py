@@ -6,8 +6,8 @@ same at every replay, so the answer is copied out of it: one more copy of the ve
 What the graph holds for itself (its output, and the memory of the steps in between) is allocated in ``prepare``, and
 counts as held between calls. Prediction: a quarter of eager's call time, and half of its device time.
 
-Reached on nvidia-h200 at 55bea610: 40.1 µs for float32 N=65536,folds=16, 13.1 GB/s, 0.31 % of the memory ceiling, 1.50
-times as fast as torch_eager.
+Reached on nvidia-h200 at 968ac8c4: 39.9 µs for float32 N=65536,folds=16, 13.2 GB/s, 0.31 % of the memory ceiling, 1.67
+times as fast as torch_eager (unstable).
 """
 
 import torch

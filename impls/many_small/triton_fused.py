@@ -4,8 +4,8 @@ Bound by one launch and the latency of its loads: N elements are read and writte
 no load waits for the value that is folded. Prediction: the device time of cuda_persistent, and a call time above it by
 what Triton's launcher costs.
 
-Reached on nvidia-h200 at 55bea610: 1.79 µs for float32 N=65536,folds=16, 293 GB/s, 6.9 % of the memory ceiling, 33.7
-times as fast as torch_eager.
+Reached on nvidia-h200 at 968ac8c4: 1.79 µs for float32 N=65536,folds=16, 293 GB/s, 6.8 % of the memory ceiling, 37.4
+times as fast as torch_eager (unstable).
 """
 
 import torch

@@ -4,11 +4,11 @@
 // wide rows, with the mask applied on the way in. Predicted: a tenth less than cuda_block at 32768 elements, where that
 // holds one row a multiprocessor. Rows of up to 65536 elements; compute capability 9.0.
 //
-// It does not pay on an H200: 164.8 µs against cuda_block's 164.3 for float32 rows of 32768. Presumably blocks of other
+// It does not pay on an H200: 164.6 µs against cuda_block's 163.5 for float32 rows of 32768. Presumably blocks of other
 // rows fill the pause no better than cuda_block's own warps do, and the cluster's barrier comes on top; no profile has
 // shown it.
 //
-// Reached on nvidia-h200 at 55bea610: 178 µs for float32 M=16384,N=4096, 3.40 TB/s, 79 % of the memory ceiling, 3.18
+// Reached on nvidia-h200 at 968ac8c4: 177 µs for float32 M=16384,N=4096, 3.42 TB/s, 79 % of the memory ceiling, 3.19
 // times as fast as torch_eager.
 #include "../_cuda/mask_pack.cuh"
 #include "../_cuda/softmax_cluster.cuh"

@@ -7,11 +7,11 @@
 // neighbouring columns, whose mask is 16 bytes a lane, so that masks are copied as wide as rows are and no barrier
 // but the warp's is needed. The blocks tell each other maximum and sum of their halves (st.async).
 //
-// Predicted: 95 % of the memory ceiling for float32 rows of 32768, where cuda_block reaches 85 %: a half's 16384
+// Predicted: 95 % of the memory ceiling for float32 rows of 32768, where cuda_block reaches 86 %: a half's 16384
 // exponentials are some 1000 cycles of the 8000 that its bytes take. Rows of 16385 to 32768 elements, a multiple of 16
 // for the mask's sake; compute capability 9.0.
 //
-// Reached on nvidia-h200 at 55bea610: 148 µs for float32 M=2048,N=32768, 4.07 TB/s, 95 % of the memory ceiling, 3.47
+// Reached on nvidia-h200 at 968ac8c4: 149 µs for float32 M=2048,N=32768, 4.06 TB/s, 94 % of the memory ceiling, 3.43
 // times as fast as torch_eager.
 #include "../_cuda/elementwise.cuh"
 #include "../_cuda/mask_pack.cuh"

@@ -8,8 +8,8 @@
 // multiple of 16 bytes long are gathered element by element. Predicted: 60 to 65 % of Hopper's peak at most, since its
 // full rate is reserved to wgmma; several times cuda_register.
 //
-// Reached on nvidia-h200 at 55bea610: 2.24 ms for bfloat16 M=8192,N=8192,K=8192, 492 TFLOP/s, 62 % of the compute
-// ceiling, 0.618 times as fast as torch_eager.
+// Reached on nvidia-h200 at 968ac8c4: 2.25 ms for bfloat16 M=8192,N=8192,K=8192, 489 TFLOP/s, 63 % of the compute
+// ceiling, 0.621 times as fast as torch_eager (unstable).
 #include "../_cuda/float_pack.cuh"
 #include "../_cuda/fragment_store.cuh"
 #include "../_cuda/mma.cuh"

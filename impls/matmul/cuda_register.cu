@@ -6,8 +6,8 @@
 // while this one is multiplied, and one barrier a slice remains. Tiles are 128 × 128; where that leaves multiprocessors
 // idle, 64 × 64 with 4 × 4 a thread. Predicted: over half of the float32 peak at 4096³, several times cuda_tiled_padded.
 //
-// Reached on nvidia-h200 at 55bea610: 27.4 ms for bfloat16 M=8192,N=8192,K=8192, 40.1 TFLOP/s, 5.1 % of the compute
-// ceiling, 0.0504 times as fast as torch_eager (unstable).
+// Reached on nvidia-h200 at 968ac8c4: 27.4 ms for bfloat16 M=8192,N=8192,K=8192, 40.2 TFLOP/s, 5.1 % of the compute
+// ceiling, 0.0510 times as fast as torch_eager (unstable).
 #include "../_cuda/float_dispatch.cuh"
 #include "../_cuda/float_pack.cuh"
 #include "product.cuh"

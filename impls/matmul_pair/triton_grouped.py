@@ -3,8 +3,8 @@
 Compute-bound: 4·M·N·K FLOPs. Programs of the second product start while the last ones of the first run, and there is
 one launch. Predicted: ahead of eager where one product leaves multiprocessors idle, level at 4096³.
 
-Reached on nvidia-h200 at 55bea610: 360 µs for bfloat16 M=4096,N=4096,K=4096, 764 TFLOP/s, 97 % of the compute ceiling,
-0.967 times as fast as torch_eager.
+Reached on nvidia-h200 at 968ac8c4: 363 µs for bfloat16 M=4096,N=4096,K=4096, 758 TFLOP/s, 97 % of the compute ceiling,
+0.966 times as fast as torch_eager.
 """
 
 from __future__ import annotations

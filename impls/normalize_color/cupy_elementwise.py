@@ -3,7 +3,7 @@
 Bound by memory: one pass, 6 elements a pixel, in scalar accesses 3 elements apart. Plain, unfolded arithmetic in
 float32. Prediction: near cuda_pixel on large batches; CuPy's argument handling dominates on small ones.
 
-Reached on nvidia-h200 at 55bea610: 2.54 ms for float32 N=1024,H=512,W=512, 2.54 TB/s, 60 % of the memory ceiling, 7.08
+Reached on nvidia-h200 at 968ac8c4: 2.53 ms for float32 N=1024,H=512,W=512, 2.55 TB/s, 60 % of the memory ceiling, 7.03
 times as fast as torch_eager.
 """
 

@@ -5,7 +5,7 @@
 // rounded once. Prediction: with two ranks ahead of NCCL on small vectors, where a call is one latency of the link, and
 // level with it on large ones.
 //
-// Reached on nvidia-h200 at 55bea610: 51.1 µs for float32 W=1,N=16777216, 2.63 TB/s, 62 % of the memory ceiling, 0.685
+// Reached on nvidia-h200 at 968ac8c4: 51.8 µs for float32 W=1,N=16777216, 2.59 TB/s, 61 % of the memory ceiling, 0.669
 // times as fast as torch_eager (unstable).
 #include "../_cuda/peers.cuh"
 

@@ -3,8 +3,8 @@
 Bound by the link, and by the same NCCL kernel as eager: there is nothing to fuse with it. Prediction: level with eager,
 on small vectors slower by the host's time for a graph's guards.
 
-Reached on nvidia-h200 at 55bea610: 37.5 µs for float32 W=1,N=16777216, 3.58 TB/s, 84 % of the memory ceiling, 0.934
-times as fast as torch_eager (unstable).
+Reached on nvidia-h200 at 968ac8c4: 37.3 µs for float32 W=1,N=16777216, 3.59 TB/s, 84 % of the memory ceiling, 0.932
+times as fast as torch_eager.
 """
 
 import torch

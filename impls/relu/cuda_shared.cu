@@ -3,7 +3,7 @@
 // Bound by memory: N elements read, N written as in cuda_branchfree; each also crosses shared memory twice and waits
 // at a barrier. Prediction: never faster than cuda_branchfree.
 //
-// Reached on nvidia-h200 at 55bea610: 469 µs for float32 N=134217728, 2.29 TB/s, 54 % of the memory ceiling, 0.535
+// Reached on nvidia-h200 at 968ac8c4: 459 µs for float32 N=134217728, 2.34 TB/s, 55 % of the memory ceiling, 0.546
 // times as fast as torch_eager.
 #include "rectify.cuh"
 

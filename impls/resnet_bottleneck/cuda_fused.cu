@@ -9,8 +9,8 @@
 // its convolutions, 36m, take 430 µs, its convolutions 12m and 143 µs at least; this takes 191 µs for 16m if its loads
 // keep up with memory and more likely 1.5 times that: about twice eager's speed.
 //
-// Reached on nvidia-h200 at 55bea610: 524 µs for float16 N=128,C=64,E=256,H=56,W=56, 785 GB/s, 18 % of the memory
-// ceiling, 2.11 times as fast as torch_eager.
+// Reached on nvidia-h200 at 968ac8c4: 522 µs for float16 N=128,C=64,E=256,H=56,W=56, 788 GB/s, 18 % of the memory
+// ceiling, 2.10 times as fast as torch_eager.
 #include "../_cuda/conv_launch.cuh"
 
 namespace {

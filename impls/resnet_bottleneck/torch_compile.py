@@ -4,8 +4,8 @@ Three convolutions move 12m elements (see torch_eager), the kernels behind them 
 residual: 28m instead of 48m. A 1 × 1 convolution may become a matrix product with its epilogue fused. Predicted: up to
 1.7 times eager where the convolutions are memory-bound.
 
-Reached on nvidia-h200 at 55bea610: 527 µs for float16 N=128,C=64,E=256,H=56,W=56, 780 GB/s, 18 % of the memory ceiling,
-2.10 times as fast as torch_eager.
+Reached on nvidia-h200 at 968ac8c4: 526 µs for float16 N=128,C=64,E=256,H=56,W=56, 782 GB/s, 18 % of the memory ceiling,
+2.08 times as fast as torch_eager.
 """
 
 import torch

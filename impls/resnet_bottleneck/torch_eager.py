@@ -4,7 +4,7 @@ With m = N·C·H·W and E = 4C the convolutions move 12m elements, their biases 
 12m and the last ReLU 8m: 48m where 8m have to move. Memory-bound but for the 3 × 3 convolution. cuDNN's kernels for
 16-bit types want channels last and may convert planes on the way in and out.
 
-Reached on nvidia-h200 at 55bea610: 1.11 ms for float16 N=128,C=64,E=256,H=56,W=56, 372 GB/s, 8.7 % of the memory
+Reached on nvidia-h200 at 968ac8c4: 1.10 ms for float16 N=128,C=64,E=256,H=56,W=56, 375 GB/s, 8.8 % of the memory
 ceiling.
 """
 

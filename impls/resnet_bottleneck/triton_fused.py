@@ -5,8 +5,8 @@ reads planes as they are, the last one writes planes; in between a pixel's chann
 3 × 3 convolution want them, so that nothing is converted on its own. Predicted: between two and three times eager for
 C = 64 in 16-bit types.
 
-Reached on nvidia-h200 at 55bea610: 388 µs for float16 N=128,C=64,E=256,H=56,W=56, 1.06 TB/s, 25 % of the memory
-ceiling, 2.85 times as fast as torch_eager.
+Reached on nvidia-h200 at 968ac8c4: 387 µs for float16 N=128,C=64,E=256,H=56,W=56, 1.06 TB/s, 25 % of the memory
+ceiling, 2.83 times as fast as torch_eager.
 """
 
 import torch

@@ -6,11 +6,11 @@
 // cluster. Predicted: a tenth less than cuda_block at 32768 elements. Rows of up to 65536 elements; compute capability
 // 9.0.
 //
-// It does not pay on an H200: 154.6 µs against cuda_block's 136.0 for float32 rows of 32768. Presumably blocks of other
+// It does not pay on an H200: 154.7 µs against cuda_block's 134.3 for float32 rows of 32768. Presumably blocks of other
 // rows fill the pause no better than cuda_block's own warps do, and the cluster's barrier comes on top; no profile has
 // shown it.
 //
-// Reached on nvidia-h200 at 55bea610: 154 µs for float32 M=2048,N=32768, 3.48 TB/s, 82 % of the memory ceiling, 1.27
+// Reached on nvidia-h200 at 968ac8c4: 155 µs for float32 M=2048,N=32768, 3.47 TB/s, 81 % of the memory ceiling, 1.26
 // times as fast as torch_eager.
 #include "../_cuda/row_cluster.cuh"
 #include "../_cuda/row_slice.cuh"

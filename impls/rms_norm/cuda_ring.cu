@@ -7,9 +7,9 @@
 // row, so their weights are loaded once. Rows of whole 16-byte packs, at most 128 KiB; compute capability 9.0.
 //
 // Predicted: 95 % of the memory ceiling for float32 rows of 32768; level with cuda_block on short rows. On an H200 the
-// first is nearly so, and two per cent ahead of cuda_block; on shorter rows it is behind, the more so the shorter.
+// first is nearly so, and one per cent ahead of cuda_block; on shorter rows it is behind, the more so the shorter.
 //
-// Reached on nvidia-h200 at 55bea610: 134 µs for float32 M=2048,N=32768, 4.00 TB/s, 94 % of the memory ceiling, 1.46
+// Reached on nvidia-h200 at 968ac8c4: 133 µs for float32 M=2048,N=32768, 4.03 TB/s, 94 % of the memory ceiling, 1.47
 // times as fast as torch_eager.
 #include "../_cuda/row_ring.cuh"
 

@@ -3,8 +3,8 @@
 Memory-bound: each element read and written once; the tables are loaded once for four vectors. Halves that are no whole
 16-byte vectors are taken element by element. Predicted: the device time of cuda_vec, with CuPy's launch in front.
 
-Reached on nvidia-h200 at 55bea610: 258 µs for float32 B=1,S=16384,H=32,G=1,D=128, 4.19 TB/s, 99 % of the memory
-ceiling, 7.75 times as fast as torch_eager.
+Reached on nvidia-h200 at 968ac8c4: 257 µs for float32 B=1,S=16384,H=32,G=1,D=128, 4.22 TB/s, 98 % of the memory
+ceiling, 7.72 times as fast as torch_eager.
 """
 
 import cupy

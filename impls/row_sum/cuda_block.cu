@@ -3,7 +3,7 @@
 // Memory-bound: M·N elements read. Predicted: near the read bandwidth while there are many more rows than
 // multiprocessors hold blocks; with a few long rows most of the GPU idles, which cuda_split mends.
 //
-// Reached on nvidia-h200 at 55bea610: 60.1 µs for float32 M=65536,N=1024, 4.47 TB/s, 95 % of the memory ceiling, 1.20
+// Reached on nvidia-h200 at 968ac8c4: 60.7 µs for float32 M=65536,N=1024, 4.43 TB/s, 96 % of the memory ceiling, 1.19
 // times as fast as torch_eager (unstable).
 #include "row_sum.cuh"
 

@@ -4,7 +4,7 @@
 // CUB would load vectors from. CUB comes with the toolkit. Predicted: behind cuda_block by those loads; far behind
 // where rows are few.
 //
-// Reached on nvidia-h200 at 55bea610: 125 µs for float32 M=65536,N=1024, 2.15 TB/s, 46 % of the memory ceiling, 0.574
+// Reached on nvidia-h200 at 968ac8c4: 123 µs for float32 M=65536,N=1024, 2.18 TB/s, 47 % of the memory ceiling, 0.584
 // times as fast as torch_eager.
 #include <cub/device/device_segmented_reduce.cuh>
 #include <cuda/std/functional>

@@ -2,6 +2,9 @@
 
 Bound by memory: N elements read, N written. Prediction: level with torch_compile on a GPU; on a CPU, where PyTorch's
 builds do not fuse, level with eager.
+
+Reached on nvidia-h200 at 968ac8c4: 407 µs for float16 N=134217728, 1.32 TB/s, 31 % of the memory ceiling, 0.636 times
+as fast as torch_eager.
 """
 
 import torch

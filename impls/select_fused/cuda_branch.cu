@@ -4,7 +4,7 @@
 // every element, and pays for a jump and both branches. Prediction: behind cuda_select in 16 bits, where instructions
 // are scarcest; level with it in float32, where memory hides them.
 //
-// Reached on nvidia-h200 at 55bea610: 152 µs for float16 N=134217728, 4.41 TB/s, 102 % of the memory ceiling, 3.17
+// Reached on nvidia-h200 at 968ac8c4: 153 µs for float16 N=134217728, 4.39 TB/s, 101 % of the memory ceiling, 3.15
 // times as fast as torch_eager.
 #include "select.cuh"
 

@@ -4,6 +4,9 @@
 // before it is rectified and sent back, and the one before that is moved from rank 0's mailbox into the result, all in
 // one step, between two meetings of the blocks of one number. Rank 0 rectifies its own shard meanwhile. Prediction: on
 // large vectors the time of torch_overlap less its launches, on small ones a third of torch_eager's.
+//
+// Reached on nvidia-h200 at 968ac8c4: 51.8 µs for float32 W=1,N=16777216, 2.59 TB/s, 60 % of the memory ceiling, 1.34
+// times as fast as torch_eager (unstable).
 #include "../_cuda/peers.cuh"
 
 namespace {

@@ -1,6 +1,9 @@
 """CuPy's sends and receives by NCCL, one step after the other, and a kernel that CuPy compiles at run time between.
 
 Bound by the link, which carries (W-1)/W of the vector there and then back. Prediction: level with torch_eager.
+
+Reached on nvidia-h200 at 968ac8c4: 84.5 µs for float32 W=1,N=16777216, 1.59 TB/s, 37 % of the memory ceiling, 0.817
+times as fast as torch_eager.
 """
 
 import cupy

@@ -3,6 +3,9 @@
 Bound by the link, which carries (W-1)/W of the vector there and then back, never both ways at once; rank 0's own part
 is copied by NCCL as well. The compiler cannot fuse into a collective. Prediction: level with torch_eager, slower on
 small vectors by the host's time for a graph's guards and on one GPU by two copies.
+
+Reached on nvidia-h200 at 968ac8c4: 116 µs for float32 W=1,N=16777216, 1.15 TB/s, 27 % of the memory ceiling, 0.594
+times as fast as torch_eager.
 """
 
 import torch

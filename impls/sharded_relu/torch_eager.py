@@ -2,6 +2,9 @@
 
 Bound by the link, which carries (W-1)/W of the vector there and then back, never both ways at once. Prediction: twice
 the time of a pipeline that uses both ways.
+
+Reached on nvidia-h200 at 968ac8c4: 69.1 µs for float32 W=1,N=16777216, 1.94 TB/s, 45 % of the memory ceiling
+(unstable).
 """
 
 import torch

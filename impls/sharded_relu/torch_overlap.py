@@ -3,6 +3,9 @@
 Bound by the link, which carries (W-1)/W of the vector each way, both ways at once; the ReLU of a piece lies between two
 steps. Prediction: little more than half of torch_eager's time on large vectors, and a loss on small ones, each piece
 being a launch of NCCL.
+
+Reached on nvidia-h200 at 968ac8c4: 69.2 µs for float32 W=1,N=16777216, 1.94 TB/s, 45 % of the memory ceiling, 0.998
+times as fast as torch_eager (unstable).
 """
 
 import torch

@@ -3,6 +3,9 @@
 Bound by the link, which carries (W-1)/W of the vector there and then back: the steps are parted by meetings of all
 blocks of one number, but blocks are in different steps at a time. Prediction: behind cuda_push on large vectors, whose
 rounds keep both ways of the link busy.
+
+Reached on nvidia-h200 at 968ac8c4: 43.4 µs for float32 W=1,N=16777216, 3.09 TB/s, 72 % of the memory ceiling, 1.61
+times as fast as torch_eager (unstable).
 """
 
 import torch

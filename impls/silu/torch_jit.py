@@ -2,6 +2,9 @@
 
 Bound by memory: N elements read, N written. Prediction: level with torch_compile on a GPU; on a CPU, where PyTorch's
 builds do not fuse, level with torch_product. In float32 alone, since what is not fused rounds twice.
+
+Reached on nvidia-h200 at 968ac8c4: 58.9 µs for float32 N=16777216, 2.28 TB/s, 53 % of the memory ceiling, 0.515 times
+as fast as torch_eager.
 """
 
 from .._torch.scripted import scripted

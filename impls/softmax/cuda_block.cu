@@ -6,8 +6,8 @@
 // exponentials; at 32768 elements one block fills the register file and nothing overlaps, which cuda_pipeline mends.
 // Longer rows are read twice (online softmax, then the division): 3·M·N·itemsize bytes, minus what L2 still holds.
 //
-// Reached on nvidia-h200 at 55bea610: 125 µs for float32 M=8192,N=8192, 4.29 TB/s, 101 % of the memory ceiling, 2.22
-// times as fast as torch_eager.
+// Reached on nvidia-h200 at 968ac8c4: 126 µs for float32 M=8192,N=8192, 4.25 TB/s, 99 % of the memory ceiling, 2.19
+// times as fast as torch_eager (unstable).
 #include "../_cuda/float_dispatch.cuh"
 #include "../_cuda/row_slice.cuh"
 #include "../_cuda/softmax_math.cuh"

@@ -8,9 +8,9 @@
 //
 // It does not pay on an H200: 22.5 µs against cuda_block's 21.3 for bfloat16 rows of 32768. Presumably blocks of other
 // rows fill the pause no better than cuda_block's own warps do, and the cluster's barrier comes on top; no profile has
-// shown it. cuda_pipeline, which has the next row on its way, takes 18.0.
+// shown it. cuda_pipeline, which has the next row on its way, takes 18.1.
 //
-// Reached on nvidia-h200 at f9f505a9: 132 µs for float32 M=8192,N=8192, 4.07 TB/s, 96 % of the memory ceiling, 2.13
+// Reached on nvidia-h200 at 968ac8c4: 130 µs for float32 M=8192,N=8192, 4.13 TB/s, 96 % of the memory ceiling, 2.12
 // times as fast as torch_eager.
 #include "../_cuda/softmax_cluster.cuh"
 

@@ -6,8 +6,8 @@
 // itself, so the staging needs no barrier. Predicted: no gain where many blocks share a multiprocessor (rows of up to
 // a few thousand elements), a clear one at 32768. Rows that are not 16-byte aligned are loaded without staging.
 //
-// Reached on nvidia-h200 at f9f505a9: 136 µs for float32 M=8192,N=8192, 3.95 TB/s, 93 % of the memory ceiling, 2.07
-// times as fast as torch_eager.
+// Reached on nvidia-h200 at 968ac8c4: 134 µs for float32 M=8192,N=8192, 4.02 TB/s, 94 % of the memory ceiling, 2.07
+// times as fast as torch_eager (unstable).
 #include <cuda_pipeline_primitives.h>
 
 #include <algorithm>

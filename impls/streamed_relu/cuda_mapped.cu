@@ -4,6 +4,9 @@
 // Page-locked memory has one address for host and device (CUDA C++ Programming Guide, "Unified Virtual Address Space").
 // Prediction: a little less than the rate of a copy, since each load asks for 128 bytes where the copy engine asks for
 // more; on a vector of one piece the fastest, as nothing waits for anything.
+//
+// Reached on nvidia-h200 at 968ac8c4: 1.32 ms for float32 N=16777216, 102 GB/s, 91 % of the link ceiling, 0.954 times
+// as fast as torch_eager.
 #include "../_cuda/pack_map.cuh"
 #include "host_vector.cuh"
 

@@ -4,6 +4,9 @@
 // the host two calls of the driver. Prediction: the device time of torch_streams, and less than half of its host time.
 //
 // x must stay as it is until the current stream has come past this call: the copies read it while the host goes on.
+//
+// Reached on nvidia-h200 at 968ac8c4: 1.31 ms for float32 N=16777216, 103 GB/s, 92 % of the link ceiling, 0.964 times
+// as fast as torch_eager.
 #include "host_vector.cuh"
 
 namespace {

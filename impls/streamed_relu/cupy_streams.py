@@ -2,6 +2,9 @@
 
 Bound by the link: N elements cross it, and all ReLUs but the last piece's are hidden behind copies. x comes as a NumPy
 array over the page-locked memory. Prediction: level with torch_streams, with CuPy's launches in front.
+
+Reached on nvidia-h200 at 968ac8c4: 1.29 ms for float32 N=16777216, 104 GB/s, 93 % of the link ceiling, 0.984 times as
+fast as torch_eager.
 """
 
 import cupy

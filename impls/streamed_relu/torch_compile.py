@@ -1,6 +1,9 @@
 """The eager function through Inductor, which leaves the copy a copy and generates the kernel behind it.
 
 Bound by the link, as eager is: copy and kernel cannot be fused. Prediction: level with eager.
+
+Reached on nvidia-h200 at 968ac8c4: 1.31 ms for float32 N=16777216, 103 GB/s, 92 % of the link ceiling, 0.993 times as
+fast as torch_eager (unstable).
 """
 
 import torch

@@ -2,6 +2,8 @@
 
 Bound by the link: N elements cross it, and then cross the device's memory twice. Prediction: 97 % of the rate of a
 plain copy, and at the peak two vectors on the device, the copy and the answer.
+
+Reached on nvidia-h200 at 968ac8c4: 1.27 ms for float32 N=16777216, 106 GB/s, 95 % of the link ceiling (unstable).
 """
 
 import torch

@@ -3,6 +3,9 @@
 Bound by the link: N elements cross it, and all ReLUs but the last piece's are hidden behind copies. The output is the
 only vector on the device. Prediction: eager's time less most of its ReLU, some 2 %, on large vectors; on one of a
 single piece a loss, the price of events and streams.
+
+Reached on nvidia-h200 at 968ac8c4: 1.31 ms for float32 N=16777216, 103 GB/s, 92 % of the link ceiling, 0.974 times as
+fast as torch_eager (unstable).
 """
 
 import torch

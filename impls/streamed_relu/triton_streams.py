@@ -2,6 +2,9 @@
 
 Bound by the link: N elements cross it, and all ReLUs but the last piece's are hidden behind copies. Prediction: level
 with torch_streams; a launch of Triton's costs the host no more than an ATen kernel.
+
+Reached on nvidia-h200 at 968ac8c4: 1.32 ms for float32 N=16777216, 101 GB/s, 91 % of the link ceiling, 0.958 times as
+fast as torch_eager (unstable).
 """
 
 import torch

@@ -3,8 +3,8 @@
 Compute-bound products, 6·T·D·H FLOPs; Inductor fuses the two elementwise kernels, 8·T·H elements of traffic become
 6·T·H, or 4·T·H where a template takes them as its epilogue. Predicted: ahead of eager by that traffic.
 
-Reached on nvidia-h200 at 2dea5f4b: 1.46 ms for bfloat16 T=4096,D=4096,H=10944, 755 TFLOP/s, 96 % of the compute
-ceiling, 1.03 times as fast as torch_eager.
+Reached on nvidia-h200 at 968ac8c4: 1.53 ms for bfloat16 T=4096,D=4096,H=10944, 718 TFLOP/s, 92 % of the compute
+ceiling, 1.01 times as fast as torch_eager (unstable).
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Compute-bound products, 6·T·D·H FLOPs in two launches instead of three; the elementwise kernels and the 8·T·H elements
 of traffic are eager's. Predicted: ahead of eager by a launch and an idle end where the products are short.
 
-Reached on nvidia-h200 at 2dea5f4b: 1.65 ms for bfloat16 T=4096,D=4096,H=10944, 669 TFLOP/s, 85 % of the compute
-ceiling, 0.916 times as fast as torch_eager.
+Reached on nvidia-h200 at 968ac8c4: 1.70 ms for bfloat16 T=4096,D=4096,H=10944, 649 TFLOP/s, 83 % of the compute
+ceiling, 0.914 times as fast as torch_eager (unstable).
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Compute-bound: 6·T·D·H FLOPs in two launches. x is read once for both sums; o
 the products 2·T·H remain. Two sums of 128 × 128 fill the registers of eight warps. Predicted: ahead of eager by that
 traffic and three launches where D is small, level at D = 4096.
 
-Reached on nvidia-h200 at 2dea5f4b: 1.58 ms for bfloat16 T=4096,D=4096,H=10944, 699 TFLOP/s, 88 % of the compute
-ceiling, 0.955 times as fast as torch_eager.
+Reached on nvidia-h200 at 968ac8c4: 1.65 ms for bfloat16 T=4096,D=4096,H=10944, 668 TFLOP/s, 86 % of the compute
+ceiling, 0.943 times as fast as torch_eager (unstable).
 """
 
 from __future__ import annotations

@@ -7,6 +7,9 @@
 // all for eager's 15·T·H. The second part of grad_x is added to the first, rounded, in the epilogue. Predicted: level
 // with eager in 16 bits at T = 2048, where the traffic saved pays for products behind cuBLAS's; behind it at T = 4096
 // and D = 4096. float32 runs on the CUDA cores; predicted: behind eager, as our float32 product is.
+//
+// Reached on nvidia-h200 at 968ac8c4: 486 µs for bfloat16 T=2048,D=2048,H=5504, 571 TFLOP/s, 73 % of the compute
+// ceiling, 1.00 times as fast as torch_eager.
 #include <tuple>
 
 #include "../_cuda/elementwise.cuh"

@@ -4,6 +4,9 @@ them.
 Compute-bound products, 12·T·D·H FLOPs in cuBLAS; the kernel reads grad_h, z and u and writes grad_z, grad_u and h by
 16-byte packs, 7·T·H elements of traffic with grad_h's writing, and both parts of grad_x are added by one more.
 Predicted: ahead of eager by 8·T·H elements of traffic and four launches.
+
+Reached on nvidia-h200 at 968ac8c4: 149 µs for float16 T=2048,D=1024,H=2752, 466 TFLOP/s, 62 % of the compute ceiling,
+1.17 times as fast as torch_eager.
 """
 
 from __future__ import annotations

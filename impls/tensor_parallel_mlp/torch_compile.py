@@ -1,6 +1,9 @@
 """The eager formula with a functional all-reduce, through Inductor: bias and GELU in one kernel, the sum in place.
 
 Compute-bound as eager is. Prediction: eager less the traffic of GELU, 2·T·F/W elements; the all-reduce is eager's.
+
+Reached on nvidia-h200 at 968ac8c4: 1.46 ms for bfloat16 W=1,T=4096,M=4096,F=16384, 755 TFLOP/s, 96 % of the compute
+ceiling, 0.998 times as fast as torch_eager.
 """
 
 import torch

@@ -3,6 +3,9 @@
 Compute-bound products, 4·T·M·F/W FLOPs a rank; of the all-reduce only the last part's quarter is not hidden, as far as
 NCCL's kernel leaves the products their multiprocessors. Prediction: eager less most of its all-reduce on large
 matrices, a loss where a quarter of the rows no longer fills the GPU.
+
+Reached on nvidia-h200 at 968ac8c4: 1.49 ms for bfloat16 W=1,T=4096,M=4096,F=16384, 739 TFLOP/s, 94 % of the compute
+ceiling, 0.976 times as fast as torch_eager.
 """
 
 import torch

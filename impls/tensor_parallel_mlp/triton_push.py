@@ -2,6 +2,9 @@
 
 Compute-bound products, 4·T·M·F/W FLOPs a rank; the hidden values are written and read once. Prediction: the products'
 time of matmul_gelu's Triton kernel, and with two ranks an all-reduce as fast as NCCL's.
+
+Reached on nvidia-h200 at 968ac8c4: 1.49 ms for bfloat16 W=1,T=4096,M=4096,F=16384, 737 TFLOP/s, 94 % of the compute
+ceiling, 0.975 times as fast as torch_eager.
 """
 
 import torch

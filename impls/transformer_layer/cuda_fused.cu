@@ -15,8 +15,8 @@
 // not make: 315 µs against 175 µs, 1.8 times; at batch 32 the same ratio. At batch 1 every kernel is short and the 15
 // launches less count, some 1.5 µs each: 1.6 times.
 //
-// Reached on nvidia-h200 at 2dea5f4b: 888 µs for bfloat16 B=32,S=512,D=1024,H=16,F=4096, 483 TFLOP/s, 61 % of the
-// compute ceiling, 2.41 times as fast as torch_eager.
+// Reached on nvidia-h200 at 968ac8c4: 892 µs for bfloat16 B=32,S=512,D=1024,H=16,F=4096, 482 TFLOP/s, 62 % of the
+// compute ceiling, 2.40 times as fast as torch_eager.
 #include "../_cuda/flash_wgmma.cuh"
 #include "../_cuda/product_epilogue.cuh"
 #include "../_cuda/product_wgmma.cuh"

@@ -4,8 +4,8 @@ Scores stay on chip and heads are views of the projection: no copies. Eight laun
 B·S·D elements and F = 4D: norms 4n, projection 4n, attention 4n, output projection 2n, sums 6n, the MLP's products
 10n, GELU 8n. Predicted: 1.5 to 2 times eager at S = 512, more for longer sequences.
 
-Reached on nvidia-h200 at 2dea5f4b: 855 µs for bfloat16 B=32,S=512,D=1024,H=16,F=4096, 502 TFLOP/s, 63 % of the compute
-ceiling, 2.51 times as fast as torch_eager.
+Reached on nvidia-h200 at 968ac8c4: 862 µs for bfloat16 B=32,S=512,D=1024,H=16,F=4096, 498 TFLOP/s, 64 % of the compute
+ceiling, 2.48 times as fast as torch_eager.
 """
 
 from torch.nn import functional

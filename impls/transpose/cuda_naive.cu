@@ -2,6 +2,9 @@
 //
 // Bound by memory: M·N elements read and written, but a warp's 32 writes fall into 32 different sectors of 32 bytes, of
 // which each uses one element; the L2 joins some of them. Prediction: several times the time of cuda_tiled.
+//
+// Reached on nvidia-h200 at 968ac8c4: 1.02 ms for float32 M=8192,N=8192, 529 GB/s, 12 % of the memory ceiling, 0.455
+// times as fast as torch_eager.
 #include "host.cuh"
 
 namespace {

@@ -2,6 +2,9 @@
 //
 // Bound by memory: M·N elements read and written, in single elements of 4 or 2 bytes, without bank conflicts in
 // float32. Prediction: ahead of cuda_tiled; behind cuda_vec, which has 16 bytes in flight for each of its 4.
+//
+// Reached on nvidia-h200 at 968ac8c4: 227 µs for float32 M=8192,N=8192, 2.36 TB/s, 55 % of the memory ceiling, 2.03
+// times as fast as torch_eager.
 #include "host.cuh"
 
 namespace {

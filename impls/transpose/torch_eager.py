@@ -2,6 +2,8 @@
 
 Bound by memory: M·N elements read and written. Prediction: behind a tiled kernel, since the generic strided copy is
 coalesced on one side only. (``x.T.contiguous()`` is the same kernel, but returns its input where a side is 1.)
+
+Reached on nvidia-h200 at 968ac8c4: 463 µs for float32 M=8192,N=8192, 1.16 TB/s, 27 % of the memory ceiling.
 """
 
 import torch

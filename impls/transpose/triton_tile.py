@@ -2,6 +2,9 @@
 
 Bound by memory: M·N elements read and written, both coalesced: Triton chooses a layout for the load and another for the
 store and moves the block between them through shared memory. Prediction: level with cuda_vec.
+
+Reached on nvidia-h200 at 968ac8c4: 130 µs for float32 M=8192,N=8192, 4.14 TB/s, 97 % of the memory ceiling, 3.57 times
+as fast as torch_eager.
 """
 
 import torch
