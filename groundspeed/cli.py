@@ -22,7 +22,7 @@ from typing import NoReturn
 from groundspeed import __version__, interrupts
 from groundspeed.errors import OutputLost, UserError
 
-OK, FAILED, USAGE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
+OK, FAILED, USAGE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, interrupts.STATUS, 141
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,9 @@ import contextlib
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+
+STATUS = 130  # a shell's for a program that Ctrl-C ended
 
 _AGAIN_AFTER = 0.01  # seconds, by which the finalizer has most likely ended; if it has not, it is lost and sent again
 
@@ -46,6 +48,19 @@ def on_sigterm() -> Iterator[None]:
             yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def status_of(run: Callable[[], int], advice: str = "") -> int:
+    """The exit status of a program: what ``run`` returns, or after Ctrl-C or SIGTERM a line that says so and STATUS.
+
+    ``advice`` says what is kept and what to do next. SIGTERM is another's where ``run`` gives it a handler.
+    """
+    try:
+        with on_sigterm():
+            return run()
+    except KeyboardInterrupt:
+        print(f"\ngroundspeed: interrupted{advice and f'; {advice}'}", file=sys.stderr)
+        return STATUS
 
 
 def _interrupt() -> None:

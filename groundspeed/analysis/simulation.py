@@ -8,11 +8,13 @@ and head independently, which is the worst case, since whatever strikes both can
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from groundspeed import interrupts
 from groundspeed.analysis.rule import (
     FLOOR_QUANTILE,
     FRESH_PROCESSES,
@@ -200,7 +202,12 @@ def noise_table(threshold: float, comparisons: int, seed: int) -> str:
     return "\n".join(lines)
 
 
-if __name__ == "__main__":
+def main() -> int:
     for limit in (0.02, 0.03, 0.05):
         print(f"\nT = {limit:.0%}\n\n{power_table(limit, 10_000, seed=1)}", flush=True)
     print(f"\nScenario (h), T = 5%\n\n{noise_table(0.05, 10_000, seed=1)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(interrupts.status_of(main))

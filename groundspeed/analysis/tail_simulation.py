@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from groundspeed import interrupts
 from groundspeed.analysis.rule import FRESH_PROCESSES, PROCESSES, ROUNDS
 from groundspeed.analysis.simulation import NOISY, SCENARIOS, Scenario, drifts, simulate, simulate_samples
 from groundspeed.analysis.stats import FloatArray
@@ -111,6 +113,11 @@ def path_table(comparisons: int, seed: int) -> str:
     return "\n".join(lines)
 
 
-if __name__ == "__main__":
+def main() -> int:
     print(f"T = {T:.0%}\n\n{path_table(1_000, seed=1)}", flush=True)
     print(f"\n{alarm_table(10_000, seed=1)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(interrupts.status_of(main))

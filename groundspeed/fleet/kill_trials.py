@@ -11,6 +11,7 @@ broken. Then the store is looked at.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import random
 import signal
@@ -22,6 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from groundspeed import interrupts
 from groundspeed.fleet.ledger import read_ledgers
 from groundspeed.fleet.local_cluster import LocalCluster, descendants
 from groundspeed.fleet.synthetic import MACHINE
@@ -83,9 +85,9 @@ def run_trials(trials: int, seed: int, say: Callable[[str], object], nodes: int 
                 order = random_.sample(sorted(KINDS), len(KINDS))
             kind = order[number % len(KINDS)]
             moment = Moment(random_.random() < 0.25, random_.uniform(0.0, 3.0))
-            cluster = cluster or LocalCluster(nodes)
-            with tempfile.TemporaryDirectory(prefix="groundspeed-trial-") as folder:
-                trial, cluster = _trial(number, kind, moment, random_, Path(folder), cluster)
+            cluster = cluster or _cluster(nodes)
+            with tempfile.TemporaryDirectory(prefix="groundspeed-trial-") as folder, contextlib.ExitStack() as ends:
+                trial, cluster = _trial(number, kind, moment, random_, Path(folder), cluster, ends)
             found.append(trial)
             say(describe(trial))
     finally:
@@ -120,11 +122,27 @@ def faults_in(results: Path) -> list[str]:
     return faults
 
 
+def _cluster(nodes: int) -> LocalCluster:
+    """A cluster. Ray's own handler of SIGTERM is taken back: it would end the trials with the status of a fault."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        return LocalCluster(nodes)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def _trial(
-    number: int, kind: str, moment: Moment, random_: random.Random, folder: Path, cluster: LocalCluster
+    number: int,
+    kind: str,
+    moment: Moment,
+    random_: random.Random,
+    folder: Path,
+    cluster: LocalCluster,
+    ends: contextlib.ExitStack,
 ) -> tuple[Trial, LocalCluster | None]:
+    """One of them; what it starts ends with ``ends``."""
     began = time.monotonic()
-    driver = _start(cluster, folder)
+    driver = _start(cluster, folder, ends)
     _await(moment, folder / "log")
     victim = _victim(kind, random_)
     if victim is not None:
@@ -134,8 +152,8 @@ def _trial(
         if damaged:
             nodes = len(cluster.nodes)
             cluster.close()
-            cluster, damaged = LocalCluster(nodes), False
-        driver = _start(cluster, folder)
+            cluster, damaged = _cluster(nodes), False
+        driver = _start(cluster, folder, ends)
         starts += 1
     lines = read_ledgers(folder)
     moved = sum(line.outcome in ("died", "left", "unfit", "raised") for line in lines)
@@ -150,15 +168,17 @@ def _trial(
     return trial, None if damaged else cluster
 
 
-def _start(cluster: LocalCluster, folder: Path) -> subprocess.Popen[bytes]:
+def _start(cluster: LocalCluster, folder: Path, ends: contextlib.ExitStack) -> subprocess.Popen[bytes]:
     words = ["--fleet", cluster.address, "--results", str(folder), "--run", _RUN, "--operators", str(OPERATORS)]
     with (folder / "log").open("ab") as log:
-        return subprocess.Popen(
+        driver = subprocess.Popen(
             [sys.executable, "-m", "groundspeed.fleet.synthetic", *words, "--seconds", *map(str, SECONDS)],
             stdout=log,
             stderr=log,
             env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
         )
+    ends.callback(_kill, driver)  # an interrupt of this process alone would leave it at work
+    return driver
 
 
 def _await(moment: Moment, log: Path) -> None:
@@ -183,8 +203,12 @@ def _end(driver: subprocess.Popen[bytes]) -> int:
     try:
         return driver.wait(_PATIENCE)
     except subprocess.TimeoutExpired:
-        driver.kill()
-        return driver.wait()
+        return _kill(driver)
+
+
+def _kill(driver: subprocess.Popen[bytes]) -> int:
+    driver.kill()
+    return driver.wait()
 
 
 def main(words: list[str] | None = None) -> int:
@@ -200,4 +224,4 @@ def main(words: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(interrupts.status_of(main))

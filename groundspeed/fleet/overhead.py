@@ -18,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 
+from groundspeed import interrupts
 from groundspeed.fleet.cut import cut, shares
 from groundspeed.fleet.local_cluster import local_cluster
 from groundspeed.fleet.merging import find_shards, merge
@@ -131,4 +132,4 @@ def main(words: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(interrupts.status_of(main))

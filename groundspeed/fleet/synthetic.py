@@ -23,6 +23,7 @@ from time import monotonic
 
 import msgspec
 
+from groundspeed import interrupts
 from groundspeed.errors import UserError
 from groundspeed.fleet.connect import connected
 from groundspeed.fleet.driver import Driver, Limits
@@ -138,4 +139,4 @@ def main(words: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(interrupts.status_of(main))

@@ -46,6 +46,7 @@ from groundspeed.report.units import counted
 from groundspeed.selection import Selection
 
 COULD_NOT_MEASURE = 2
+KEPT = "what was judged is kept: type it again to go on"  # of interrupted runs of many gates: soaks and trials
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -9,7 +9,7 @@ A whole run is every operator of the project, one after the other; a run that it
 sitting. With --sample a run takes some implementations of each operator, drawn anew for every run. With --part K/N it
 takes the K-th of every N operators: N runs, each begun anew, share them all out. What was judged is kept in
 results/<machine>/soak/, and the table of all of it stands in docs/gating.md. All other options are the gate's own.
-Exit status: 0 no alarm, 1 at least one, 2 an operator could not be measured.
+Exit status: 0 no alarm, 1 at least one, 2 an operator could not be measured, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from groundspeed import interrupts
 from groundspeed.backends.libraries import LIBRARIES
 from groundspeed.errors import UserError
 from groundspeed.gate import gate_command, soak_record
 from groundspeed.gate.config import parse_duration
+from groundspeed.gate.expected import expected_seconds
 from groundspeed.gate.paired import MeasurePairs
 from groundspeed.gate.report import read_report
-from groundspeed.gate.soak_record import SoakPiece, is_whole, piece_of, whole_runs
+from groundspeed.gate.soak_record import SoakPiece, is_whole, piece_of, seconds_of, whole_runs
 from groundspeed.machine import chosen_device, machine_name
 from groundspeed.project import Project, find_project
 from groundspeed.tree import Tree
@@ -69,19 +71,21 @@ class Sitting:
 
     def soak(self) -> int:
         """Finish what an earlier sitting left, then begin runs of its own. Returns the worst exit status."""
-        name, worst, longest = gate_command.now(), 0, 0.0
+        name, worst, took = gate_command.now(), 0, list[float]()
         known = soak_record.read(self.project.results)
         for run, operators in self._runs(known, name):
             done = {piece.operator for piece in known if piece.run == run and piece.measured}
             for operator in (each for each in operators if each not in done):
-                if time.monotonic() + longest >= self.deadline:
+                expected = expected_seconds(seconds_of(known, self.machine, operator), took)
+                if time.monotonic() + expected >= self.deadline:
                     print(f"the budget is spent within run {run}, before {operator}: run it again to go on")
                     return worst
                 began = time.monotonic()
                 status, piece = self._judge(run, operators, operator, known)
                 soak_record.append(self.project.results, name, piece)
                 known.append(piece)
-                worst, longest = max(worst, status), max(longest, time.monotonic() - began)
+                worst = max(worst, status)
+                took.append(time.monotonic() - began)
                 print(_line(piece), flush=True)
         return worst
 
@@ -146,7 +150,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--project", type=Path)
     parser.add_argument("--runs", type=int, default=1, metavar="N", help="whole runs, one that was begun included")
-    parser.add_argument("--budget", default="24h", metavar="TIME", help="begin no operator that would end after it")
+    parser.add_argument("--budget", default="24h", metavar="TIME", help="begin no operator that should end after it")
     parser.add_argument("--skip", action="append", default=[], metavar="PATTERN", help="implementations to leave out")
     parser.add_argument("--sample", type=int, metavar="N", help="so many implementations of each operator, drawn a run")
     parser.add_argument("--part", default="1/1", metavar="K/N", help="the K-th of every N operators alone")
@@ -156,15 +160,27 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None, engine: Callable[[], MeasurePairs] = gate_command.engine) -> int:
     arguments, rest = _parser().parse_known_args(argv)
+    return interrupts.status_of(lambda: _run(arguments, rest, engine), gate_command.KEPT)
+
+
+def _run(arguments: argparse.Namespace, rest: Sequence[str], engine: Callable[[], MeasurePairs]) -> int:
     try:
         project = find_project(arguments.project)
-        with gate_command.one_engine(engine) as found:
-            status = 0 if arguments.table else _sitting(arguments, project, rest, found).soak()
-        soak_record.update_page(project.root / "docs" / "gating.md", soak_record.read(project.results))
+        try:
+            with gate_command.one_engine(engine) as found:
+                status = 0 if arguments.table else _sitting(arguments, project, rest, found).soak()
+        except KeyboardInterrupt:
+            _write_table(project)
+            raise
+        _write_table(project)
         return status
     except UserError as error:
         print(f"groundspeed: {error}", file=sys.stderr)
         return 2
+
+
+def _write_table(project: Project) -> None:
+    soak_record.update_page(project.root / "docs" / "gating.md", soak_record.read(project.results))
 
 
 def _sitting(

@@ -117,6 +117,13 @@ def read(results: Path) -> list[SoakPiece]:
     return pieces
 
 
+def seconds_of(pieces: Iterable[SoakPiece], machine: str, operator: str) -> list[float]:
+    """What judging an operator took on a machine each time that it could be measured, in the order of the pieces."""
+    return [
+        piece.seconds for piece in pieces if (piece.machine, piece.operator) == (machine, operator) and piece.measured
+    ]
+
+
 def whole_runs(pieces: Iterable[SoakPiece]) -> dict[str, list[SoakPiece]]:
     """The pieces of each whole run, in the order of their beginning; of an operator taken twice the last counts."""
     runs: dict[str, dict[str, SoakPiece]] = {}

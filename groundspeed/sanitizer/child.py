@@ -29,7 +29,10 @@ Tell = Callable[[Event], None]
 
 
 def run_cases(request: Request, tell: Tell) -> None:
-    """Run every case once, telling of each; after one that raises the device may be lost, so it is the last."""
+    """Run every case once, or the first that is taken, telling of each.
+
+    After one that raises the device may be lost, so it is the last.
+    """
     tree = tree_with_guests(Path(request.tree))
     spec = tree.spec(request.operator)
     try:
@@ -48,6 +51,8 @@ def run_cases(request: Request, tell: Tell) -> None:
             tell(Raised(case.label, _shown(error)))
             return
         tell(Ran(case.label) if reason is None else Declined(case.label, reason))
+        if request.first_only and reason is None:
+            break
     tell(Finished())
 
 

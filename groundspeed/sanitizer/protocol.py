@@ -13,6 +13,7 @@ class Request(msgspec.Struct, frozen=True):
     """One implementation and the check cases to run it on.
 
     ``tree`` is the folder of operators; ``variables`` are added to the process's environment: which GPU it sees.
+    ``first_only`` ends it after the first case that the implementation takes.
     """
 
     tree: str
@@ -22,6 +23,7 @@ class Request(msgspec.Struct, frozen=True):
     device: str = "cuda"
     seed: int = 0
     variables: dict[str, str] = {}
+    first_only: bool = False
 
     def case_list(self) -> list[Case]:
         return [Case(dtype, shape) for dtype, shape in self.cases]

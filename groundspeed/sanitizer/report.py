@@ -20,6 +20,8 @@ def verdict_lines(verdict: Verdict, wide: int, style: Style) -> list[str]:
     lines = [f"{name}  {_headline(verdict, style)}"]
     if verdict.reason:
         lines += _wrapped(verdict.reason, style, "    ")
+    if verdict.smallest:
+        lines += _wrapped(f"takes no case within the limit: of those over it {verdict.smallest} was run", style, "    ")
     for finding in verdict.findings:
         lines += _finding(finding, style)
     return lines

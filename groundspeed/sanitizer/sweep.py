@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Event
@@ -22,7 +22,8 @@ from groundspeed.sanitizer.protocol import Declined, Finished, Raised, Ran, Requ
 from groundspeed.sanitizer.tool import Watched, watch
 from groundspeed.tree import Implementation, Tree
 
-# racecheck follows every access to shared memory one by one: larger check shapes would take minutes each.
+# racecheck follows every access to shared memory one by one: larger check shapes would take minutes each. Of an
+# implementation that takes none but these the smallest is watched all the same: else its races would never be found.
 RACECHECK_BYTES = 4 << 20
 RACECHECK_FLOPS = 20_000_000
 
@@ -50,7 +51,9 @@ class Verdict:
     ran
         Labels of the cases that ran to their end.
     left_out
-        Cases over the tool's limit.
+        Cases over the tool's limit that were not run.
+    smallest
+        Label of the one over the limit that was, of an implementation that takes no other; else empty.
     """
 
     implementation: Implementation
@@ -61,6 +64,7 @@ class Verdict:
     findings: tuple[Finding, ...] = ()
     ran: tuple[str, ...] = ()
     left_out: int = 0
+    smallest: str = ""
 
     @property
     def label(self) -> str:
@@ -109,23 +113,44 @@ def examine(
     pool: ThreadPoolExecutor | None = None,
 ) -> Verdict:
     """One implementation on its operator's check cases; ``pool`` runs the cases one by one side by side."""
-    cases = [case for case in spec.check_cases if within_limit(spec, case, check)]
-    left_out = len(spec.check_cases) - len(cases)
-    if not cases:
-        return Verdict(implementation, "skipped", f"every check case is over {check}'s limit", left_out=left_out)
-    whole = run(_request(tree, implementation, cases))
-    if not (whole.log.errors or whole.log.warnings):
-        return _conclude(implementation, whole, left_out)
-    requests = [_request(tree, implementation, [case]) for case in cases]
-    each = list(pool.map(run, requests) if pool else map(run, requests))
-    return _with_cases(implementation, whole, each, left_out)
+    cases = [case for case in spec.check_cases if not is_over(spec, case, check)]
+    over = [case for case in spec.check_cases if is_over(spec, case, check)]
+    if cases:
+        whole = run(_request(tree, implementation, cases))
+        if whole.log.errors or whole.log.warnings:
+            requests = [_request(tree, implementation, [case]) for case in cases]
+            each = list(pool.map(run, requests) if pool else map(run, requests))
+            return _with_cases(implementation, whole, each, len(over))
+        verdict = _conclude(implementation, whole, len(over))
+        if verdict.state != "skipped" or not over:
+            return verdict
+    return _smallest(tree, spec, implementation, over, run)
 
 
-def within_limit(spec: Operator, case: Case, check: str) -> bool:
-    """Whether a check watches a case at all."""
-    if check != "racecheck":
-        return True
-    return spec.traffic(case).total <= RACECHECK_BYTES and spec.flop_count(case) <= RACECHECK_FLOPS
+def _smallest(tree: Tree, spec: Operator, implementation: Implementation, over: Sequence[Case], run: Watch) -> Verdict:
+    """Of one that takes no case within the limit: the smallest over it that it does take."""
+    ascending = sorted(over, key=lambda case: times_the_limit(spec, case))
+    seen = run(structs.replace(_request(tree, implementation, ascending), first_only=True))
+    declined = {event.case for event in seen.events if isinstance(event, Declined)}
+    taken = "" if seen.last_case in declined else seen.last_case
+    left_out = len(over) - len(declined) - bool(taken)
+    if seen.log.errors or seen.log.warnings:
+        verdict = _with_cases(implementation, seen, [seen], left_out)
+    else:
+        verdict = _conclude(implementation, seen, left_out)
+    if seen.ended and verdict.state == "failed":  # its size explains that as well as a hang does
+        verdict = replace(verdict, state="unknown")
+    return replace(verdict, smallest=taken)
+
+
+def is_over(spec: Operator, case: Case, check: str) -> bool:
+    """Whether a check leaves out a case that is not the only one."""
+    return check == "racecheck" and times_the_limit(spec, case) > 1
+
+
+def times_the_limit(spec: Operator, case: Case) -> float:
+    """How large a case is for racecheck."""
+    return max(spec.traffic(case).total / RACECHECK_BYTES, spec.flop_count(case) / RACECHECK_FLOPS)
 
 
 def exit_status(verdicts: Sequence[Verdict]) -> int:

@@ -1,5 +1,6 @@
 """A function under torch.jit.script, called until its profiling executor has fused what it fuses."""
 
+import types
 import warnings
 
 import torch
@@ -14,10 +15,15 @@ def unsupported(dtype, **shape):
 
 
 def scripted(function, *arguments):
-    """The scripted function; torch's deprecation of TorchScript is known here and says nothing about this call."""
+    """The scripted function; torch's deprecation of TorchScript is known here and says nothing about this call.
+
+    Its executor is its own. Torch keeps one for each Python function, which fuses for the first shapes that it sees,
+    for any shapes from the third on, and for none any more after a fusion that failed.
+    """
+    own = types.FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=DeprecationWarning)
-        script = torch.jit.script(function)
+        script = torch.jit.script(own)
     for _ in range(CALLS_UNTIL_FUSED):
         script(*arguments)
     return script

@@ -56,7 +56,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "groundspeed.nvml": FOUNDATION,
     "groundspeed.machine": ("groundspeed.nvml", "groundspeed.build", *FOUNDATION),
     "groundspeed.build": (*FOUNDATION, "groundspeed.tree"),
-    "groundspeed.analysis": ("groundspeed.records", "groundspeed.whole_files"),
+    "groundspeed.analysis": ("groundspeed.records", "groundspeed.whole_files", "groundspeed.interrupts"),
     "groundspeed.scaffold": (),
     "groundspeed.locations": FOUNDATION,
     "groundspeed.report": ("groundspeed.analysis", "groundspeed.records", "groundspeed.errors"),

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from groundspeed import interrupts
 from tests.paths import python_path
 
 # It says when it is inside the finalizer, and then sleeps for a minute unless the interrupt comes through.
@@ -99,3 +100,43 @@ def test_another_exception_of_a_finalizer_is_told_as_before():
         text=True,
     )
     assert done.returncode == 7 and "ZeroDivisionError" in done.stderr
+
+
+STATUS_OF = """
+import sys, time
+from groundspeed import interrupts
+
+def main():
+    print("inside", flush=True)
+    try:
+        time.sleep({seconds})
+    finally:
+        print("cleared up", flush=True)
+    return 3
+
+sys.exit(interrupts.status_of(main, {advice!r}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "advice", "line"),
+    [
+        (signal.SIGINT, "", "groundspeed: interrupted"),
+        (signal.SIGTERM, "all is kept", "groundspeed: interrupted; all is kept"),
+    ],
+)
+def test_a_program_that_is_interrupted_clears_up_says_so_in_a_line_and_ends_with_130(number, advice, line):
+    program = STATUS_OF.format(seconds=60, advice=advice)
+    assert run(program, number) == (130, "cleared up\n", f"\n{line}\n")
+
+
+def test_a_program_that_is_not_ends_with_its_own_status_and_gives_the_handlers_back():
+    done = subprocess.run(
+        [sys.executable, "-c", STATUS_OF.format(seconds=0, advice="")],
+        env={**os.environ, "PYTHONPATH": python_path()},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (3, "")
+    before = signal.getsignal(signal.SIGTERM)
+    assert interrupts.status_of(lambda: 0) == 0 and signal.getsignal(signal.SIGTERM) is before

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 from groundspeed.fleet import kill_trials
 from groundspeed.fleet.ledger import Ledger
+from groundspeed.fleet.local_cluster import descendants
 from tests.fleet.conftest import needs_ray
 from tests.fleet.test_parts import record, store
+from tests.processes import is_alive, wait_for
 
 SEED = 12
 
@@ -20,6 +24,20 @@ def test_killing_any_one_process_loses_and_duplicates_nothing():
     assert not [trial for trial in trials if trial.faults], "\n".join(said)
     assert all(trial.killed for trial in trials), "\n".join(said)
     assert len({trial.kind for trial in trials}) == 5
+
+
+@needs_ray
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_is_one_line_and_leaves_nothing_running(driver, number):
+    """Ray has a handler of its own for the second."""
+    trials = driver("-m", "groundspeed.fleet.kill_trials", "--trials", "2")
+    mark = kill_trials.KINDS["driver"]
+    wait_for(lambda: any(mark in line for line in descendants(trials.process.pid).values()), 90)
+    running = descendants(trials.process.pid)
+    trials.process.send_signal(number)
+    assert (trials.end(), trials.said) == (130, "\ngroundspeed: interrupted\n")
+    wait_for(lambda: not any(map(is_alive, running)))
 
 
 @pytest.mark.parametrize("fault", ["lost", "torn", "another's", "too many", "twice"])

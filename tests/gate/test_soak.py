@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from groundspeed.errors import UserError
 from groundspeed.gate import soak
-from groundspeed.gate.soak_record import BEGIN, END, SoakPiece, is_whole, read, table, update_page, whole_runs
+from groundspeed.gate.expected import expected_seconds
+from groundspeed.gate.soak_record import (
+    BEGIN,
+    END,
+    SoakPiece,
+    is_whole,
+    read,
+    seconds_of,
+    table,
+    update_page,
+    whole_runs,
+)
+from tests.gate.clock import Steps
 
 ARGUMENTS = ("--device", "cpu", "--tier", "full")
 
@@ -75,6 +88,28 @@ def test_a_sample_is_drawn_anew_for_each_run_and_is_the_same_in_each_sitting(two
     assert "--sample 0: expected at least 1" in capsys.readouterr().err
 
 
+def interrupts_at(count, engine):
+    """The engine, but for an interrupt at the n-th request."""
+
+    def measure(request):
+        if len(engine.requests) + 1 == count:
+            raise KeyboardInterrupt
+        yield from engine(request)
+
+    return measure
+
+
+def test_an_interrupted_sitting_keeps_what_was_judged_writes_the_table_and_goes_on(two, fake_engine, capsys):
+    assert run(two, interrupts_at(2, fake_engine())) == 130
+    said = capsys.readouterr().err.splitlines()
+    assert said[-1] == "groundspeed: interrupted; what was judged is kept: type it again to go on"
+    assert [piece.operator for piece in pieces(two)] == ["double"]
+    assert "| cpu-fake | 0 and 1 begun | 0 | 0 | 1 |" in (two.root / "docs/gating.md").read_text()
+    assert run(two, fake_engine()) == 0
+    kept = pieces(two)
+    assert [piece.operator for piece in kept] == ["double", "triple"] and kept[0].run == kept[1].run
+
+
 class Deadline:
     """A clock that is past every budget from the n-th look on."""
 
@@ -101,6 +136,28 @@ def test_a_run_that_its_budget_cut_short_is_finished_before_the_next_one(two, fa
     kept = pieces(two)
     assert [piece.operator for piece in kept] == ["double", "triple", "double", "triple"]
     assert kept[0].run == kept[1].run != kept[2].run == kept[3].run
+
+
+def test_an_operator_is_expected_to_take_what_it_took_the_last_time_and_another_what_the_others_do():
+    assert expected_seconds((), ()) == 0.0
+    assert expected_seconds((600.0,), ()) == 0.0  # else it would never be judged again
+    assert expected_seconds((133.0, 40.0), (133.0,)) == 40.0
+    assert expected_seconds((), (133.0, 20.0, 30.0)) == 30.0
+
+
+def test_what_an_operator_took_is_known_by_machine_and_only_where_it_was_measured():
+    pieces = [piece(seconds=1.0), piece(seconds=2.0, operator="b"), piece(seconds=3.0, machine="other")]
+    pieces += [piece(seconds=0.1, result="could not measure"), piece(seconds=4.0)]
+    assert seconds_of(pieces, "m", "a") == [1.0, 4.0]
+
+
+def test_a_short_operator_is_still_begun_after_a_long_one(two, fake_engine, monkeypatch, capsys):
+    """One that took 400 of 500 s left 100 unused before: the next was expected to take as long."""
+    run(two, fake_engine())
+    monkeypatch.setattr("groundspeed.gate.soak.time", Steps(400.0, 1.0))
+    assert run(two, fake_engine(), "--budget", "500s") == 0
+    assert [each.operator for each in pieces(two)] == ["double", "triple"] * 2
+    assert "the budget is spent" not in capsys.readouterr().out
 
 
 def test_another_inventory_begins_a_run_of_its_own(two, fake_engine, monkeypatch):
@@ -172,10 +229,16 @@ def test_a_false_alarm_is_counted_and_named(two, fake_engine):
     assert "double/triton_row float32 N=64 device_cold: regressed +20." in text
 
 
+def piece(**more):
+    made = SoakPiece("r", ("a",), "a", "m", "d", "c", "pass", "", 1.0, 4, 0, 0, 0, {}, [])
+    return msgspec.structs.replace(made, **more)
+
+
 def test_differences_are_shown_by_how_long_a_kernel_takes():
     seen = [(2e3, 0.02), (5e3, -0.004), (9e3, 0.003), (2e5, 0.001)]
-    piece = SoakPiece("r", ("a",), "a", "m", "d", "c", "pass", "", 1.0, 4, 0, 0, 0, {"device_cold": seen}, [])
-    assert "| m | `device_cold` | 2.00% of 1 | 0.40% of 2 | – | 0.10% of 1 |" in table([piece])
+    assert "| m | `device_cold` | 2.00% of 1 | 0.40% of 2 | – | 0.10% of 1 |" in table(
+        [piece(differences={"device_cold": seen})]
+    )
 
 
 def test_pages_without_marks_and_damaged_files_are_named(tmp_path):

@@ -24,6 +24,7 @@ from groundspeed.gate.trials.intervals import clopper_pearson
 from groundspeed.gate.trials.plant import AnchorLost, Kind
 from groundspeed.gate.trials.record import Done, Point, Trial
 from groundspeed.tree import Tree
+from tests.gate.clock import Steps
 from tests.gate.trials_engine import TimesFromTables
 
 IMPLS = Path(__file__).parents[2] / "impls"
@@ -231,6 +232,33 @@ def test_a_budget_that_is_spent_begins_no_operator(project, capsys):
     assert (
         "not done yet: gelu of round 0; run it again" in capsys.readouterr().out and not (project / "results").exists()
     )
+
+
+def test_an_interrupted_campaign_keeps_what_is_finished_and_writes_the_tables(project, capsys):
+    fake = TimesFromTables(TREE)
+
+    def engine(request):
+        if request.operator == "gelu":  # the second
+            raise KeyboardInterrupt
+        yield from fake(request)
+
+    words = ["--project", str(project), "--device", "cpu", "--only", "softmax", "--only", "gelu"]
+    assert campaign.main(words, lambda: engine) == 130
+    assert capsys.readouterr().err.endswith("interrupted; what was judged is kept: type it again to go on\n")
+    (lines,) = record.read(project / "results").values()
+    assert [line.operator for line in lines if isinstance(line, Done)] == ["softmax"]
+    assert "| 3% | 3." in (project / "docs/gating.md").read_text()
+
+
+def test_an_operator_that_was_quick_before_is_begun_after_one_that_takes_long(project, monkeypatch):
+    run(project, "--only", "softmax", "--only", "gelu")
+    monkeypatch.setattr(campaign, "time", Steps(400.0, 1.0))
+    words = ["--only", "softmax", "--only", "gelu", "--rounds", "2", "--budget", "500s"]
+    _, lines, _ = run(project, *words)
+    assert [(line.round, line.operator) for line in lines if isinstance(line, Done)][2:] == [
+        (1, "softmax"),
+        (1, "gelu"),
+    ]
 
 
 def test_what_is_done_is_not_done_again(project, capsys):

@@ -44,3 +44,13 @@ def test_a_torch_without_torchscript_declines_by_its_version(monkeypatch):
 def test_a_back_end_of_sdpa_is_right_on_the_live_inputs_or_says_that_it_needs_a_gpu(implementation):
     wrong, right = wrong_cases(implementation)
     assert not wrong and (right == 0) == (implementation.name in NEED_A_GPU)
+
+
+def test_each_case_has_an_executor_of_its_own():
+    scripted = TREE.load("_torch.scripted").scripted
+    relu = TREE.load("relu.torch_eager").relu
+    x = torch.randn(8)
+    one, other = scripted(relu, x), scripted(relu, x)
+    assert one.qualified_name != other.qualified_name and torch.equal(one(x), other(x))
+    names = {torch.jit.script(relu).qualified_name for _ in range(2)}
+    assert len(names) == 1, "torch alone compiles a function once"

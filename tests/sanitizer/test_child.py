@@ -62,6 +62,17 @@ def test_a_case_that_is_declined_stops_nothing(root):
     assert told(root, "torch_declines")[-1] == Finished()
 
 
+def test_where_the_first_that_is_taken_is_enough_it_is_the_last(root):
+    shapes = tuple(("float32", (("N", size),)) for size in (1, 3, 64, 128))
+    asked = Request(str(root), "double", "torch_declines", shapes, device="cpu", first_only=True)
+    events = []
+    run_cases(asked, events.append)
+    declined = [
+        event for size in (1, 3) for event in (Began(f"float32 N={size}"), Declined(f"float32 N={size}", "N is odd"))
+    ]
+    assert events == [*declined, Began("float32 N=64"), Ran("float32 N=64"), Finished()]
+
+
 def test_one_that_raises_is_the_last_in_one_line(root):
     assert told(root, "torch_raises")[2:] == [
         Began("float32 N=1"),

@@ -9,7 +9,7 @@ import pytest
 from groundspeed.report.style import PLAIN
 from groundspeed.sanitizer import sweep
 from groundspeed.sanitizer.log import Report, parse_log
-from groundspeed.sanitizer.protocol import Began, Declined, Finished, Raised, Ran, Request
+from groundspeed.sanitizer.protocol import Began, Declined, Event, Finished, Raised, Ran, Request
 from groundspeed.sanitizer.report import summary_line, verdict_lines
 from groundspeed.sanitizer.sweep import Finding, Verdict, examine, exit_status
 from groundspeed.sanitizer.tool import Watched
@@ -32,10 +32,12 @@ class Script:
 
     def __init__(self, whole: Watched, alone: dict[str, str] | None = None) -> None:
         self.whole, self.alone, self.asked = whole, alone or {}, list[tuple[str, ...]]()
+        self.requests = list[Request]()
 
     def __call__(self, request: Request) -> Watched:
         labels = tuple(case.label for case in request.case_list())
         self.asked.append(labels)
+        self.requests.append(request)
         if len(labels) > 1:
             return self.whole
         (label,) = labels
@@ -118,9 +120,77 @@ def test_racecheck_leaves_out_what_is_over_its_limit(tree, monkeypatch):
     assert [label for label in script.asked[0] if "12345" in label] == []
     assert "2 over the limit" in verdict_lines(found, 20, PLAIN)[0]
     assert len(Script(ended(*BOTH)).asked) == 0 and verdict_of(tree, Script(ended(*BOTH))).left_out == 0
-    monkeypatch.setattr(sweep, "RACECHECK_FLOPS", -1)
-    nothing = verdict_of(tree, Script(ended(*BOTH)), "racecheck")
-    assert (nothing.state, nothing.reason) == ("skipped", "every check case is over racecheck's limit")
+    assert found.smallest == "" and [request.first_only for request in script.requests] == [False]
+
+
+class Takes:
+    """Stands for the tool and an implementation that takes cases with these words in their labels."""
+
+    def __init__(self, *words: str, log: str = logs.CLEAN_RACECHECK, ends: str = "") -> None:
+        self.words, self.log, self.ends, self.requests = words, log, ends, list[Request]()
+
+    def __call__(self, request: Request) -> Watched:
+        self.requests.append(request)
+        events: list[Event] = []
+        for case in request.case_list():
+            events.append(Began(case.label))
+            if not any(word in case.label for word in self.words):
+                events.append(Declined(case.label, "too short"))
+                continue
+            if self.ends:
+                return ended(*events, log="", ended=self.ends)
+            events.append(Ran(case.label))
+            if request.first_only:
+                break
+        ran = any(isinstance(event, Ran) for event in events)
+        return ended(*events, Finished(), log=self.log if ran else logs.CLEAN_RACECHECK)
+
+
+def test_where_every_case_that_is_taken_is_over_the_limit_the_smallest_is_run_all_the_same(tree, monkeypatch):
+    """Else it would be skipped, and never looked at for races."""
+    monkeypatch.setattr(sweep, "RACECHECK_BYTES", 1000)
+    takes = Takes("12345")
+    found = verdict_of(tree, takes, "racecheck")
+    assert (found.state, found.left_out) == ("clean", 1)
+    assert found.ran == (found.smallest,) == ("float16 N=12345",)  # half of float32's bytes
+    within, over = takes.requests
+    assert not within.first_only and over.first_only and len(within.cases) == 4
+    assert [case.label for case in over.case_list()] == ["float16 N=12345", "float32 N=12345"]
+    first, second, *rest = verdict_lines(found, 20, PLAIN)
+    assert "clean  1 case, 1 over the limit" in first and not rest
+    assert second == "    takes no case within the limit: of those over it float16 N=12345 was run"
+    assert exit_status([found]) == 0
+
+
+def test_where_no_case_is_within_the_limit_the_smallest_is_looked_for_at_once(tree, monkeypatch):
+    monkeypatch.setattr(sweep, "is_over", lambda spec, case, check: True)
+    takes = Takes("float32 N=12345")
+    found = verdict_of(tree, takes, "racecheck")
+    assert (found.state, found.smallest, found.left_out) == ("clean", "float32 N=12345", 0)
+    assert [len(request.cases) for request in takes.requests] == [6]
+
+
+def test_a_race_in_the_smallest_case_is_found_by_its_name(tree, monkeypatch):
+    monkeypatch.setattr(sweep, "RACECHECK_BYTES", 1000)
+    takes = Takes("12345", log=logs.RACECHECK)
+    found = verdict_of(tree, takes, "racecheck")
+    assert found.state == "errors" and exit_status([found]) == 1 and len(takes.requests) == 2
+    assert {finding.cases for finding in found.findings} == {("float16 N=12345",)}
+    assert (found.ran, found.smallest, found.left_out) == (("float16 N=12345",), "float16 N=12345", 1)
+
+
+def test_one_that_takes_nothing_at_all_is_skipped_with_its_own_reason(tree, monkeypatch):
+    monkeypatch.setattr(sweep, "RACECHECK_BYTES", 1000)
+    found = verdict_of(tree, Takes("nothing"), "racecheck")
+    assert (found.state, found.reason, found.left_out, found.smallest) == ("skipped", "too short", 0, "")
+
+
+def test_a_case_over_the_limit_that_does_not_end_is_not_called_failed(tree, monkeypatch):
+    """It is large: the tool may only be slow."""
+    monkeypatch.setattr(sweep, "RACECHECK_BYTES", 1000)
+    found = verdict_of(tree, Takes("12345", ends="no end after 600 s"), "racecheck")
+    assert (found.state, found.reason) == ("unknown", "no end after 600 s, in float16 N=12345")
+    assert exit_status([found]) == 2
 
 
 def test_lines_say_kernel_place_and_cases_in_80_columns(tree):

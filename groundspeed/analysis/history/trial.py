@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from groundspeed import interrupts
 from groundspeed.analysis.history import find_changes
 from groundspeed.analysis.history.detectors import available
 from groundspeed.analysis.history.generator import KINDS, make
@@ -28,7 +30,7 @@ SOON = 5  # commits
 LISTED = 12  # changes of one series; of more, their number
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--series", type=int, default=200, help="made-up histories of each kind (default: 200)")
     parser.add_argument("--data", type=Path, help="a folder of JSON files with real series")
@@ -42,6 +44,7 @@ def main() -> None:
     print("\n" + "\n".join(speed()))
     if arguments.data:
         print("\n" + "\n".join(real(arguments.data)))
+    return 0
 
 
 def row(name: str, detect: Detector, seeds: range) -> str:
@@ -109,4 +112,4 @@ def _listed(found: Sequence[tuple[int, int]]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(interrupts.status_of(main))

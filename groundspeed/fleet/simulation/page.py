@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from groundspeed import interrupts
 from groundspeed.fleet.simulation.engine import BETWEEN_FAILURES, POLICIES, RUNNER, STATION, Policy, simulate
 from groundspeed.fleet.simulation.seen import OPERATORS, RUNS
 from groundspeed.fleet.simulation.workload import (
@@ -238,4 +239,4 @@ def main(words: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(interrupts.status_of(main))

@@ -6,7 +6,8 @@ python -m groundspeed.gate.trials --table
 A scratch clone of the project gets commits that slow down real .cu, Triton, CuPy and PyTorch files by 2, 3, 5 and
 10 %; groundspeed gate looks for them through the diff; what each truly adds is measured apart. What was finished is
 kept in results/<machine>/gate-trials/, and another run goes on from there. The table in docs/gating.md is written
-from all of it. Exit status: 0 also where a budget ended the run early, 2 where something cannot be planted or measured.
+from all of it. Exit status: 0 also where a budget ended the run early, 2 where something cannot be planted or measured,
+130 interrupted.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from groundspeed import interrupts
 from groundspeed.errors import UserError
 from groundspeed.gate import gate_command
 from groundspeed.gate.config import parse_duration
+from groundspeed.gate.expected import expected_seconds
 from groundspeed.gate.paired import MeasurePairs
 from groundspeed.gate.trials import catalog
 from groundspeed.gate.trials.record import Done, Line, Point, append, read, trials_folder
@@ -48,16 +51,16 @@ class Campaign:
         """Do what is left as far as the time goes, and keep it in ``path``; returns what is left then."""
         kept: list[Line] = [line for lines in read(self.project.results, self.machine).values() for line in lines]
         left = self._left(kept)
-        longest = 0.0
+        took: list[float] = []
         with scratch_clone(self.project.root) as scratch:
-            while left and time.monotonic() + longest < self.deadline:
+            while left and time.monotonic() + self._expected(left[0][1], kept, took) < self.deadline:
                 began = time.monotonic()
                 turn, operator = left[0]
                 lines = self._one(scratch, turn, operator, kept)
                 append(path, lines)
                 kept += lines
                 print(operator_line(lines), flush=True)
-                longest = max(longest, time.monotonic() - began)
+                took.append(time.monotonic() - began)
                 left = left[1:]
         return left
 
@@ -65,6 +68,11 @@ class Campaign:
         done = {(line.round, line.operator) for line in kept if isinstance(line, Done)}
         wanted = [(turn, operator) for turn in range(self.rounds) for operator in self.operators]
         return [each for each in wanted if each not in done]
+
+    @staticmethod
+    def _expected(operator: str, kept: Iterable[Line], took: Sequence[float]) -> float:
+        before = [line.seconds for line in kept if isinstance(line, Done) and line.operator == operator]
+        return expected_seconds(before, took)
 
     def _one(self, scratch: Scratch, turn: int, operator: str, kept: Iterable[Line]) -> list[Line]:
         with tempfile.TemporaryDirectory(prefix="groundspeed-trial-") as folder:
@@ -85,6 +93,10 @@ class Campaign:
 
 def main(argv: Sequence[str] | None = None, engine: Callable[[], MeasurePairs] = gate_command.engine) -> int:
     arguments = _parser().parse_args(argv)
+    return interrupts.status_of(lambda: _run_or_say_why(arguments, engine), gate_command.KEPT)
+
+
+def _run_or_say_why(arguments: argparse.Namespace, engine: Callable[[], MeasurePairs]) -> int:
     try:
         with gate_command.one_engine(engine) as found:
             return _run(arguments, found)
@@ -106,7 +118,11 @@ def _run(arguments: argparse.Namespace, engine: Callable[[], MeasurePairs]) -> i
         project, machine, device, _chosen(arguments.only), arguments.rounds, time.monotonic() + budget, engine
     )
     path = trials_folder(project.results, machine) / f"{gate_command.now()}.jsonl.gz"
-    left = campaign.run(path)
+    try:
+        left = campaign.run(path)
+    except KeyboardInterrupt:
+        update_page(page, read(project.results))
+        raise
     update_page(page, read(project.results))
     if left:
         print(f"not done yet: {', '.join(f'{name} of round {turn}' for turn, name in left)}; run it again to go on")
@@ -130,7 +146,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", choices=("cuda", "cpu"))
     parser.add_argument("--rounds", type=int, default=1, metavar="N", help="in each, sizes move on to other series")
     parser.add_argument("--only", action="append", default=[], metavar="OPERATOR")
-    parser.add_argument("--budget", default="1h", metavar="TIME", help="begin no operator that would end after it")
+    parser.add_argument("--budget", default="1h", metavar="TIME", help="begin no operator that should end after it")
     parser.add_argument("--table", action="store_true", help="write docs/gating.md's table, measure nothing")
     return parser
 
