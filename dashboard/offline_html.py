@@ -15,7 +15,7 @@ Rewrite = Callable[[str], str | None]
 
 _NAMES = {"className": "class", "htmlFor": "for", "tabIndex": "tabindex", "colSpan": "colspan", "rowSpan": "rowspan"}
 _NO_ATTRIBUTE = ("children", "n_clicks", "n_clicks_timestamp", "disable_n_clicks", "key")
-_ONLINE = re.compile(r"\b(chips|choices|control-host|triage)\b")  # controls that ask a server
+_ONLINE = re.compile(r"\b(chips|choices|control-host|triage|profiles)\b")  # what asks a server
 
 
 def to_html(component: Any, rewrite: Rewrite) -> str:

@@ -9,6 +9,7 @@ from dashboard.pages import (
     history,
     operator,
     overview,
+    profile,
     regressions,
     roofline,
     samples,
@@ -27,6 +28,7 @@ PAGES: dict[str, Page] = {
         claims.PAGE,
         data.PAGE,
         samples.PAGE,
+        profile.PAGE,
     )
 }
 

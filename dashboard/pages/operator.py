@@ -19,6 +19,7 @@ from dashboard.pages.foreign import benchmark
 from dashboard.pages.links import samples_link
 from dashboard.pages.operator_charts import batch_chart, in_order, size_chart
 from dashboard.pages.page import Page, simple
+from dashboard.pages.profile_offers import of_operator
 from dashboard.regressions import told
 from dashboard.store import queries
 from dashboard.summary import speedups_by
@@ -47,6 +48,7 @@ def draw(view: View) -> list[Any]:
         size_chart(view, shown, implementations, lambda name, rows: _twin(view, f"{operator}-{name}", rows)),
         batch_chart(view, shown, implementations),
         _best(view, operator, shown),
+        of_operator(view, operator),
         _ladders(view, operator, speedups, run),
         _reproduce(operator, run),
     ]

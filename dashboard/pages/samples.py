@@ -12,6 +12,7 @@ from dashboard.components.figure import chart
 from dashboard.components.parts import command, definitions, empty, moment, panel
 from dashboard.components.strip import rounds
 from dashboard.pages.page import Page, simple
+from dashboard.pages.profile_offers import of_measurement
 from dashboard.store.samples import Samples, samples_of
 from dashboard.view import View, device_label, metric_on
 
@@ -52,6 +53,7 @@ def draw(view: View) -> list[Any]:
             className="title",
         ),
         _status(row),
+        of_measurement(view, row),
         *_samples(view, row, samples),
         html.Div([_facts(row, samples), _environment(samples)], className="columns"),
         _command(row, samples),
