@@ -190,6 +190,17 @@ def test_embedding_of_the_neighbouring_row_is_caught(dtype):
     assert not judged("embedding", dtype, dims, lambda table, ids: table[ids] * (1 + 2.0**-7))
 
 
+@pytest.mark.parametrize(
+    ("dtype", "size", "whole"), [("float32", 4, True), ("float16", 4, False), ("bfloat16", 0, True)]
+)
+def test_bulk_copies_move_rows_of_whole_packs_of_any_length(dtype, size, whole, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)  # whatever this machine's GPU has
+    unsupported = TREE.load("embedding.cuda_bulk").unsupported
+    for more in (0, 8, 8 * 1024 * 1024):
+        reason = unsupported(dtype, V=5, N=3, D=more + size)
+        assert reason is None if whole else "not whole packs of 16" in reason
+
+
 def test_embedding_counts_the_rows_that_uniform_ids_name():
     different_rows = TREE.load("embedding.spec").different_rows
     for rows, count in ((1000, 500), (300, 3000), (5000, 40)):
