@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from groundspeed.analysis.profiles import SUFFIX
+from groundspeed.analysis.profiles import FOLDER, SUFFIX
 from groundspeed.errors import UserError
 
-FOLDER = "profiles"
 LIMIT = 1 << 20  # bytes of one page: what is larger is none of ours
 _NAME = re.compile(
     r"(?P<dtype>[^-]+)-(?P<shape>.+)-(?P<commit>nocommit|[0-9a-f]{7,40})(?P<dirty>-dirty)?-(?P<tool>[a-z0-9]+)"

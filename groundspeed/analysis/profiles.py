@@ -11,7 +11,7 @@ from pathlib import Path
 
 from groundspeed.whole_files import replace_whole
 
-SUFFIX = ".md"
+FOLDER, SUFFIX = "profiles", ".md"
 
 
 def profile_path(
@@ -20,13 +20,7 @@ def profile_path(
     """``case`` is a label such as ``float16 M=4096,N=1024``; ``commit`` a full hash, empty outside git."""
     state = (commit[:8] or "nocommit") + ("-dirty" if dirty else "")
     name = f"{case.replace(' ', '-')}-{state}-{tool}{SUFFIX}"
-    return results / machine / "profiles" / operator / implementation / name
-
-
-def find_profiles(results: Path, machine: str, operator: str, implementation: str) -> list[Path]:
-    """Pages of an implementation, newest first."""
-    pages = (results / machine / "profiles" / operator / implementation).glob(f"*{SUFFIX}")
-    return sorted((page for page in pages if not page.name.startswith(".")), key=lambda p: (-p.stat().st_mtime, p.name))
+    return results / machine / FOLDER / operator / implementation / name
 
 
 def write_profile(path: Path, text: str) -> None:
