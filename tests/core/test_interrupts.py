@@ -107,8 +107,8 @@ import sys, time
 from groundspeed import interrupts
 
 def main():
-    print("inside", flush=True)
     try:
+        print("inside", flush=True)  # whoever reads it interrupts at once: nothing may be between it and the try
         time.sleep({seconds})
     finally:
         print("cleared up", flush=True)
