@@ -84,6 +84,58 @@ def to_pixels(x):
     return rows
 
 
+@triton.jit
+def convolved(
+    source,
+    weights,
+    pixel,
+    output,
+    pixels,
+    plane,
+    height,
+    width,
+    channels,
+    PADDED: tl.constexpr,
+    ALIGNED: tl.constexpr,
+    ACROSS: tl.constexpr,
+    SIDE: tl.constexpr,
+    PLANES_IN: tl.constexpr,
+    DEPTH: tl.constexpr,
+    INTERPRETED: tl.constexpr,
+):
+    """Sums [pixel, output] of a convolution in float32, tap by tap and DEPTH channels at a time."""
+    inner = tl.arange(0, DEPTH)
+    exists = pixel < pixels
+    in_plane = pixel % plane
+    row = in_plane // width
+    column = in_plane % width
+    total = tl.zeros((pixel.shape[0], output.shape[0]), tl.float32)
+    blocks: tl.constexpr = PADDED // DEPTH
+    for block in range(SIDE * SIDE * blocks):
+        tap = block // blocks
+        channel = (block % blocks) * DEPTH + inner
+        if PLANES_IN:
+            place = in_planes(pixel, plane, channels, ALIGNED)[None, :] + of_channels(channel, plane, ALIGNED)[:, None]
+            known = exists[None, :] & (channel < channels)[:, None]
+            tile = tl.trans(tl.load(source + place, mask=known, other=0.0))
+        else:
+            down = tap // SIDE - SIDE // 2
+            right = tap % SIDE - SIDE // 2
+            seen = exists & (row + down >= 0) & (row + down < height) & (column + right >= 0) & (column + right < width)
+            place = (pixel + down * width + right).to(tl.int64) * PADDED
+            tile = tl.load(source + place[:, None] + channel[None, :], mask=seen[:, None], other=0.0)
+        tap_weights = tl.load(
+            weights + (tap * PADDED + channel)[:, None] * ACROSS + output[None, :],
+            mask=(output < ACROSS)[None, :],
+            other=0.0,
+        )
+        if INTERPRETED:  # the interpreter multiplies the bits of bfloat16 as if they were integers
+            tile = tile.to(tl.float32)
+            tap_weights = tap_weights.to(tl.float32)
+        total = tl.dot(tile, tap_weights, total, input_precision="ieee")
+    return total
+
+
 def _config(pixels, outputs, stages, warps):
     return triton.Config({"PIXELS": pixels, "OUTPUTS": outputs}, num_stages=stages, num_warps=warps)
 
@@ -166,36 +218,26 @@ def conv_kernel(
 
     pixel = tile_down * PIXELS + tl.arange(0, PIXELS)
     output = tile_across * OUTPUTS + tl.arange(0, OUTPUTS)
-    inner = tl.arange(0, DEPTH)
     exists = pixel < pixels
-    in_plane = pixel % plane
-    row = in_plane // width
-    column = in_plane % width
 
-    total = tl.zeros((PIXELS, OUTPUTS), tl.float32)
-    blocks: tl.constexpr = PADDED // DEPTH
-    for block in range(SIDE * SIDE * blocks):
-        tap = block // blocks
-        channel = (block % blocks) * DEPTH + inner
-        if PLANES_IN:
-            place = in_planes(pixel, plane, channels, ALIGNED)[None, :] + of_channels(channel, plane, ALIGNED)[:, None]
-            known = exists[None, :] & (channel < channels)[:, None]
-            tile = tl.trans(tl.load(source + place, mask=known, other=0.0))
-        else:
-            down = tap // SIDE - SIDE // 2
-            right = tap % SIDE - SIDE // 2
-            seen = exists & (row + down >= 0) & (row + down < height) & (column + right >= 0) & (column + right < width)
-            place = (pixel + down * width + right).to(tl.int64) * PADDED
-            tile = tl.load(source + place[:, None] + channel[None, :], mask=seen[:, None], other=0.0)
-        tap_weights = tl.load(
-            weights + (tap * PADDED + channel)[:, None] * ACROSS + output[None, :],
-            mask=(output < ACROSS)[None, :],
-            other=0.0,
-        )
-        if INTERPRETED:  # the interpreter multiplies the bits of bfloat16 as if they were integers
-            tile = tile.to(tl.float32)
-            tap_weights = tap_weights.to(tl.float32)
-        total = tl.dot(tile, tap_weights, total, input_precision="ieee")
+    total = convolved(
+        source,
+        weights,
+        pixel,
+        output,
+        pixels,
+        plane,
+        height,
+        width,
+        channels,
+        PADDED,
+        ALIGNED,
+        ACROSS,
+        SIDE,
+        PLANES_IN,
+        DEPTH,
+        INTERPRETED,
+    )
 
     known_output = output < outputs
     factor = tl.load(scale + output, mask=known_output, other=0.0)

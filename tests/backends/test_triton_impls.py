@@ -19,6 +19,7 @@ TUNERS = {
     "attention_backward/triton_flash": {"attention_backward_keys", "attention_backward_queries"},
     "conv_bn_relu_add/triton_implicit": {"conv_kernel"},
     "resnet_bottleneck/triton_fused": {"conv_kernel"},
+    "resnet_bottleneck/triton_tail": {"conv_kernel", "filter_and_expand_kernel"},
     "layer_norm_backward/triton_block": set(),
     "rms_norm_backward/triton_block": set(),
     "tensor_parallel_mlp/triton_push": {"linear_kernel"},
@@ -32,6 +33,7 @@ LAUNCHED = {
     ],
     "conv_bn_relu_add/triton_implicit": ["to_pixels_kernel", "conv_kernel"],
     "resnet_bottleneck/triton_fused": ["conv_kernel"],
+    "resnet_bottleneck/triton_tail": ["conv_kernel", "filter_and_expand_kernel"],
     "layer_norm_backward/triton_block": ["norm_backward_held", "norm_backward_sums"],
     "rms_norm_backward/triton_block": ["norm_backward_held", "norm_backward_sums"],
 }

@@ -166,3 +166,20 @@ def test_a_product_of_few_steps_gets_small_tiles(outputs: int, side: int, channe
     arguments = {"outputs": outputs, "pixels": 1 << 20, "source": torch.empty(0, dtype=torch.float16)}
     chosen = convolution.pruned(convolution.configs, arguments, SIDE=side, PADDED=channels, DEPTH=64)
     assert {(one.kwargs["PIXELS"], one.kwargs["OUTPUTS"]) for one in chosen} == wanted
+
+
+@pytest.mark.parametrize(
+    ("dtype", "channels", "reason"),
+    [
+        ("float16", 128, None),
+        ("bfloat16", 113, None),  # padded to 128
+        ("float16", 129, "at most 128"),
+        ("float32", 64, "CUDA cores"),
+    ],
+)
+def test_two_launches_are_for_as_many_channels_as_a_program_holds(
+    dtype: str, channels: int, reason: str | None
+) -> None:
+    pytest.importorskip("triton")
+    said = TREE.load("resnet_bottleneck.triton_tail").unsupported(dtype, N=1, C=channels, E=8, H=3, W=3)
+    assert said is None if reason is None else reason in said
