@@ -1,9 +1,14 @@
-"""Four kernels: grad_h with all that follows in its epilogue, both gate gradients over one xᵀ, grad_down, and grad_x.
+"""Four kernels: grad_h with all that follows in its epilogue, both gate gradients at once, grad_down, and grad_x.
 
 Compute-bound: 12·T·D·H FLOPs in four launches; transposed factors are read as they lie, by their strides. Of eager's
-15·T·H elements of traffic between the products 5·T·H remain: z and u read, grad_z, grad_u and h written. The gradients
-of gate and up share the slices of xᵀ, and grad_x is one float32 sum over both projections. Predicted: ahead of eager by
-that traffic and ten launches where D is small, behind cuBLAS's products at D = 4096.
+15·T·H elements of traffic between the products 5·T·H remain: z and u read, grad_z, grad_u and h written. A program of
+the second kernel has a tile of one gate gradient; slices of xᵀ are shared in L2. Two sums in one program cost 166 µs
+for D = 2048 on an H200 at 968ac8c4, two products of cuBLAS 132; the first kernel, one program a multiprocessor, so that
+nothing was multiplied while it wrote, 126 µs, of which cuBLAS takes 59 to multiply. grad_x is one float32 sum over both
+projections.
+
+Predicted for bfloat16 and D = 2048: 90 µs, 26 of them traffic that is hidden by half, then 135, 70 and 130 as before:
+425 µs, 1.15 times eager.
 
 Reached on nvidia-h200 at 968ac8c4: 498 µs for bfloat16 T=2048,D=2048,H=5504, 556 TFLOP/s, 72 % of the compute ceiling,
 0.978 times as fast as torch_eager.
@@ -18,13 +23,21 @@ import torch
 import triton
 import triton.language as tl
 
-from .._triton.product import GROUP_M, HEURISTICS, factor_slice, product, tile_of
+from .._triton.product import FLOAT32_CONFIGS, GROUP_M, HEURISTICS, config, factor_slice, product, tile_of
 from .._triton.product import configs as candidates
 from .._triton.product import pruned as fitting
 from .._triton.rounding import rounded
 
 configs = candidates()
-double_configs = candidates(sides=2)
+# Where much follows the sums: two programs of 128 × 128 share a multiprocessor, 104 registers a thread, and one
+# multiplies while the other reads z and u and writes three results.
+hidden_configs = [
+    *FLOAT32_CONFIGS,
+    config(64, 64, 64, 4, 4),
+    config(128, 64, 64, 4, 4),
+    config(128, 128, 64, 3, 8),
+    config(128, 256, 64, 3, 8),
+]
 
 
 def pruned(tiles: list[triton.Config], arguments: dict[str, Any], **options: Any) -> list[triton.Config]:
@@ -32,9 +45,10 @@ def pruned(tiles: list[triton.Config], arguments: dict[str, Any], **options: Any
     return fitting(tiles, arguments, **options)[-2:]
 
 
-def largest(tiles: list[triton.Config], arguments: dict[str, Any], **options: Any) -> list[triton.Config]:
-    """The largest tile that fills the GPU, where two sums or an epilogue's operands leave little choice."""
-    return fitting(tiles, arguments, **options)[-1:]
+@triton.jit
+def halves(tile):
+    """The left and the right half of a tile's columns."""
+    return tl.split(tl.permute(tl.reshape(tile, (tile.shape[0], 2, tile.shape[1] // 2)), (0, 2, 1)))
 
 
 @triton.jit
@@ -52,7 +66,7 @@ def join(grad, z, u, grad_z, grad_u, h, rows, columns, M, N, INTERPRETED: tl.con
     tl.store(h + places, rounded(silu * up, element, INTERPRETED), mask=inside)
 
 
-@triton.autotune(configs=double_configs, key=["M", "N", "K"], prune_configs_by={"early_config_prune": largest})
+@triton.autotune(configs=hidden_configs, key=["M", "N", "K"], prune_configs_by={"early_config_prune": pruned})
 @triton.heuristics(HEURISTICS)
 @triton.jit
 def swiglu_backward_hidden(
@@ -65,46 +79,41 @@ def swiglu_backward_hidden(
     rows = tile_m * BLOCK_M + tl.arange(0, BLOCK_M)
     columns = tile_n * BLOCK_N + tl.arange(0, BLOCK_N)
     grad = product(a, b, rows, columns, M, N, K, a_row, a_column, 1, K, BLOCK_K, EVEN_K, INTERPRETED)
-    # Half of the columns at a time: registers hold the sums and two halves of z and u, not all of them.
-    left, right = tl.split(tl.permute(tl.reshape(grad, (BLOCK_M, 2, BLOCK_N // 2)), (0, 2, 1)))
-    half = tile_n * BLOCK_N + tl.arange(0, BLOCK_N // 2)
-    join(left, z, u, grad_z, grad_u, h, rows, half, M, N, INTERPRETED)
-    join(right, z, u, grad_z, grad_u, h, rows, half + BLOCK_N // 2, M, N, INTERPRETED)
+    # A quarter of the columns at a time: registers hold the sums and a quarter of z and u, not all of them.
+    QUARTER: tl.constexpr = BLOCK_N // 4
+    left, right = halves(grad)
+    first, second = halves(left)
+    third, fourth = halves(right)
+    own = tile_n * BLOCK_N + tl.arange(0, QUARTER)
+    join(first, z, u, grad_z, grad_u, h, rows, own, M, N, INTERPRETED)
+    join(second, z, u, grad_z, grad_u, h, rows, own + QUARTER, M, N, INTERPRETED)
+    join(third, z, u, grad_z, grad_u, h, rows, own + 2 * QUARTER, M, N, INTERPRETED)
+    join(fourth, z, u, grad_z, grad_u, h, rows, own + 3 * QUARTER, M, N, INTERPRETED)
 
 
-@triton.autotune(configs=double_configs, key=["M", "N", "K"], prune_configs_by={"early_config_prune": largest})
+@triton.autotune(configs=configs, key=["M", "N", "K"], prune_configs_by={"early_config_prune": pruned})
 @triton.heuristics(HEURISTICS)
 @triton.jit
 def swiglu_backward_gates(
-    a, grad_z, grad_u, grad_gate, grad_up, M, N, K, a_row, a_column,
+    a, b, grad_gate, grad_up, M, N, K, a_row, a_column,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
     GROUP: tl.constexpr, INTERPRETED: tl.constexpr, EVEN_K: tl.constexpr,
 ):  # fmt: skip
-    """a [M, K] is xᵀ; grad_z and grad_u [K, N]; the results [M, N]."""
-    tile_m, tile_n = tile_of(tl.program_id(0), tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), GROUP)
+    """a [M, K] is xᵀ; b [2, K, N] holds grad_z and grad_u; the results [M, N]. A program has a tile of one of them."""
+    tiles_n = tl.cdiv(N, BLOCK_N)
+    tile_m, tile = tile_of(tl.program_id(0), tl.cdiv(M, BLOCK_M), 2 * tiles_n, GROUP)
+    side = tile // tiles_n
     rows = tile_m * BLOCK_M + tl.arange(0, BLOCK_M)
-    columns = tile_n * BLOCK_N + tl.arange(0, BLOCK_N)
-    inner = tl.arange(0, BLOCK_K)
-    # Rows and columns beyond the edge wrap around to valid ones: cheaper than a mask in the loop, and never stored.
-    a_places = a + (rows % M).to(tl.int64)[:, None] * a_row + inner.to(tl.int64)[None, :] * a_column
-    down = inner.to(tl.int64)[:, None] * N + (columns % N)[None, :]
-    z_places = grad_z + down
-    u_places = grad_u + down
-    gated = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-    plain = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-    for first in range(0, K, BLOCK_K):
-        a_tile = factor_slice(a_places, inner[None, :], K - first, EVEN_K, INTERPRETED)
-        z_tile = factor_slice(z_places, inner[:, None], K - first, EVEN_K, INTERPRETED)
-        u_tile = factor_slice(u_places, inner[:, None], K - first, EVEN_K, INTERPRETED)
-        gated = tl.dot(a_tile, z_tile, gated, input_precision="ieee")
-        plain = tl.dot(a_tile, u_tile, plain, input_precision="ieee")
-        a_places += BLOCK_K * a_column
-        z_places += BLOCK_K * N
-        u_places += BLOCK_K * N
+    columns = tile % tiles_n * BLOCK_N + tl.arange(0, BLOCK_N)
+    grad = b + side.to(tl.int64) * K * N
+    total = product(a, grad, rows, columns, M, N, K, a_row, a_column, N, 1, BLOCK_K, EVEN_K, INTERPRETED)
     inside = (rows < M)[:, None] & (columns < N)[None, :]
     places = rows.to(tl.int64)[:, None] * N + columns[None, :]
-    tl.store(grad_gate + places, rounded(gated, grad_gate.dtype.element_ty, INTERPRETED), mask=inside)
-    tl.store(grad_up + places, rounded(plain, grad_up.dtype.element_ty, INTERPRETED), mask=inside)
+    result = rounded(total, grad_gate.dtype.element_ty, INTERPRETED)
+    if side == 0:
+        tl.store(grad_gate + places, result, mask=inside)
+    else:
+        tl.store(grad_up + places, result, mask=inside)
 
 
 @triton.autotune(configs=configs, key=["M", "N", "K"], prune_configs_by={"early_config_prune": pruned})
@@ -162,8 +171,8 @@ def swiglu_backward_input(
     tl.store(places, rounded(total, c.dtype.element_ty, INTERPRETED), mask=inside)
 
 
-def tiles(rows: int, columns: int) -> Callable[[dict[str, int]], tuple[int]]:
-    return lambda chosen: (triton.cdiv(rows, chosen["BLOCK_M"]) * triton.cdiv(columns, chosen["BLOCK_N"]),)
+def tiles(rows: int, columns: int, sides: int = 1) -> Callable[[dict[str, int]], tuple[int]]:
+    return lambda chosen: (triton.cdiv(rows, chosen["BLOCK_M"]) * triton.cdiv(columns, chosen["BLOCK_N"]) * sides,)
 
 
 def prepare(
@@ -179,7 +188,8 @@ def prepare(
     fixed = {"GROUP": GROUP_M, "INTERPRETED": bool(triton.knobs.runtime.interpret)}
 
     def run() -> tuple[torch.Tensor, ...]:
-        grad_z, grad_u, h = (torch.empty_like(z) for _ in range(3))
+        grads = torch.empty((2, T, H), dtype=z.dtype, device=z.device)  # of z and of u
+        grad_z, grad_u, h = grads[0], grads[1], torch.empty_like(z)
         grad_x = torch.empty((T, D), dtype=x.dtype, device=x.device)
         grad_gate, grad_up, grad_down = (torch.empty_like(one) for one in (gate, up, down))
         if h.numel():
@@ -187,7 +197,7 @@ def prepare(
             swiglu_backward_hidden[tiles(T, H)](grad_output, down, z, u, grad_z, grad_u, h, T, H, D, *strides, **fixed)
         if gate.numel():
             across, along = x.stride(1), x.stride(0)
-            swiglu_backward_gates[tiles(D, H)](x, grad_z, grad_u, grad_gate, grad_up, D, H, T, across, along, **fixed)
+            swiglu_backward_gates[tiles(D, H, sides=2)](x, grads, grad_gate, grad_up, D, H, T, across, along, **fixed)
             swiglu_backward_down[tiles(H, D)](h, grad_output, grad_down, H, D, T, *grad_output.stride(), **fixed)
         if grad_x.numel():
             swiglu_backward_input[tiles(T, D)](grad_z, grad_u, gate, up, grad_x, T, D, H, **fixed)
