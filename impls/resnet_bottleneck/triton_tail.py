@@ -1,4 +1,4 @@
-"""Two launches: the first 1 × 1 convolution, then the 3 × 3 and the last 1 × 1 together, for up to 128 channels.
+"""The 3 × 3 and the last 1 × 1 convolution in one launch, behind one for the first, for up to 128 channels.
 
 With m = N·C·H·W elements and E = 4C, 14m move where triton_fused moves 16m: a program of the second launch holds all
 channels of its pixels behind the 3 × 3 convolution, and multiplies them by the last one's filters, a slice of the

@@ -97,5 +97,7 @@ SPEC = Operator(
             case("bfloat16", T=4096, D=4096, H=10944),
         ),
     },
-    ladders={"gate in the epilogue": ("torch_eager", "torch_packed", "triton_fused", "cuda_fused")},
+    ladders={
+        "gate in the epilogue": ("torch_eager", "torch_packed", "triton_fused", "triton_interleaved", "cuda_fused")
+    },
 )

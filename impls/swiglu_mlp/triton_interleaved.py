@@ -1,4 +1,4 @@
-"""Columns of gate and up lie alternately in one matrix: one product, whose neighbouring sums are joined, then another.
+"""Columns of gate and up alternate in one matrix, so that neighbouring sums of one product are joined; then another.
 
 Compute-bound, 6·T·D·H FLOPs in two launches, with the traffic of triton_fused. There a program has two sums of 128 ×
 128 and issues two products a slice, each half as wide as the widest that tensor cores take at once. Here it has one sum
