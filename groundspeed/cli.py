@@ -17,7 +17,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 from groundspeed import __version__, interrupts
 from groundspeed.errors import OutputLost, UserError
@@ -74,10 +74,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         with interrupts.kept():
             return _dispatch(list(sys.argv[1:] if argv is None else argv))
     except UserError as error:
-        print(f"groundspeed: {error}", file=sys.stderr)
+        _tell(f"groundspeed: {error}")
         return USAGE
     except KeyboardInterrupt:
-        print("\ngroundspeed: interrupted", file=sys.stderr)
+        _tell("\ngroundspeed: interrupted")
         return INTERRUPTED
     except OutputLost as lost:
         _discard_output()
@@ -86,15 +86,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader went away (| head). Nothing more can be written, not even at exit; what the status would have
         # been is not known, so it is that of a program that the signal ended, and not the one that says all is well.
         _discard_output()
+        _tell()
         return PIPE_CLOSED
     except OSError as error:
         # A path that cannot be, a full disk: the user's to mend, and never a status that means "regressed".
-        try:
-            sys.stdout.flush()
-        except OSError:
-            _discard_output()
         where = f"{error.filename}: " if error.filename else ""
-        print(f"groundspeed: {where}{error.strerror or error}", file=sys.stderr)
+        _tell(f"groundspeed: {where}{error.strerror or error}")
         return USAGE
 
 
@@ -108,8 +105,27 @@ def _make_printable() -> None:
         sys.stdout.reconfigure(errors="replace")
 
 
+def _tell(*lines: str) -> None:
+    """The last lines of a command that failed. Where nobody reads them the status is kept all the same: by itself
+    Python would end with a traceback, and with 1, the status of what regressed.
+    """
+    try:
+        print(*lines, sep="\n", end="\n" if lines else "", file=sys.stderr, flush=True)
+    except OSError:
+        _discard(sys.stderr)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _discard_output()
+
+
 def _discard_output() -> None:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _discard(sys.stdout)
+
+
+def _discard(stream: TextIO) -> None:
+    """What is written to a stream from here on, and what it holds, goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _dispatch(argv: list[str]) -> int:

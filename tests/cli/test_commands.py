@@ -152,6 +152,28 @@ def test_output_that_nobody_takes_is_no_traceback(project, arguments):
         assert done.returncode in (0, 2)
 
 
+@pytest.mark.parametrize(
+    "shell", ['exec "$@" 2>/dev/full', 'exec "$@" 2>&-', '{ sleep 0.3; "$@" 2>&1; echo $? >&3; } | :']
+)
+@pytest.mark.parametrize("arguments", [["lst"], ["gate", "--base", "HEAD", "--budget", "x"]])
+def test_an_error_that_nobody_reads_has_the_status_of_an_error(project, shell, arguments):
+    """A traceback's status is 1, which is a regression's."""
+    import subprocess
+    import sys
+
+    command = [sys.executable, "-m", "groundspeed", *arguments]
+    typed = ["bash", "-c", f"exec 3>&1; {shell}", "_", *command]
+    done = subprocess.run(
+        typed,
+        cwd=project,
+        capture_output=True,
+        text=True,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(toy_project.ROOT)},
+    )
+    assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
+    assert (done.stdout.strip() or str(done.returncode)) in ("2", "141")
+
+
 class TestTable:
     @pytest.fixture
     def stored(self, tmp_path):
