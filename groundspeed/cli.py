@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit status: 0 done, 1 something failed, 2 wrong use, 130 interrupted."""
     _make_printable()
     try:
-        with interrupts.kept():
+        with interrupts.on_sigterm():
             return _dispatch(list(sys.argv[1:] if argv is None else argv))
     except UserError as error:
         _tell(f"groundspeed: {error}")

@@ -41,7 +41,14 @@ def kept() -> Iterator[None]:
 
 @contextlib.contextmanager
 def on_sigterm() -> Iterator[None]:
-    """Inside, SIGTERM ends what goes on as Ctrl-C does, so that it leaves neither a process nor a folder behind."""
+    """Inside, SIGTERM ends what goes on as Ctrl-C does, so that it leaves neither a process nor a folder behind.
+
+    Only a main thread can say so; elsewhere, and where SIGTERM is ignored or another's already, that stays as it is.
+    """
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        with kept():
+            yield
+        return
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with kept():

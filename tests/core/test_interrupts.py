@@ -140,3 +140,31 @@ def test_a_program_that_is_not_ends_with_its_own_status_and_gives_the_handlers_b
     assert (done.returncode, done.stderr) == (3, "")
     before = signal.getsignal(signal.SIGTERM)
     assert interrupts.status_of(lambda: 0) == 0 and signal.getsignal(signal.SIGTERM) is before
+
+
+def test_the_command_ends_by_sigterm_as_by_ctrl_c():
+    """A time limit and a cancelled job send SIGTERM: what was made in temporary folders must not stay."""
+    program = """
+import sys, time
+from groundspeed import cli
+
+def linger(argv):
+    print("inside", flush=True)
+    time.sleep(60)
+
+cli._dispatch = linger
+sys.exit(cli.main([]))
+"""
+    status, _, error = run(program, signal.SIGTERM)
+    assert status == 130 and error.strip() == "groundspeed: interrupted"
+
+
+def test_outside_the_main_thread_nobody_asks_for_sigterm():
+    from concurrent.futures import ThreadPoolExecutor
+
+    def inside():
+        with interrupts.on_sigterm():
+            return signal.getsignal(signal.SIGTERM)
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(inside).result() == signal.getsignal(signal.SIGTERM)
