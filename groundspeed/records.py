@@ -319,10 +319,13 @@ def read_header(path: Path) -> Header:
 def age(header: Header) -> tuple[float, str]:
     """What records are put in order by: the moment of the commit that was measured, then of the run.
 
-    Past commits are measured after newer ones (asv run A..B). A record without a commit counts from when it was begun.
+    Past commits are measured after newer ones (asv run A..B). A record without a commit counts from when it was begun;
+    what is no time at all comes before every time, as in the dashboard.
     """
-    moment = header.commit_time or header.started
-    return datetime.fromisoformat(moment).timestamp() if moment else 0.0, header.run_id
+    try:
+        return datetime.fromisoformat(header.commit_time or header.started).timestamp(), header.run_id
+    except (ValueError, OverflowError):
+        return 0.0, header.run_id
 
 
 def parse_record(path: Path, payload: bytes) -> Record:

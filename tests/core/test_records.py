@@ -33,6 +33,7 @@ from groundspeed.records import (
     Measurement,
     Record,
     RecordError,
+    age,
     find_records,
     read_record,
     read_records,
@@ -120,6 +121,14 @@ def test_what_could_not_be_read_back_is_not_written(tmp_path, value):
     with pytest.raises(ValueError, match=r"torch_eager float32 M=4,N=8: not a finite number: .*accuracy\.norm"):
         write_record(tmp_path / "r" / "a.jsonl.gz", msgspec.structs.replace(RECORD, measurements=(row,)))
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("moment", ["", "yesterday", "0001-01-01T00:00:00+14:00", "é", "12"])
+def test_what_is_no_time_is_older_than_any(moment):
+    odd = msgspec.structs.replace(HEADER, started=moment, run_id="z")
+    assert age(odd) == (0.0, "z") or moment.startswith("0001")
+    assert age(odd) < age(HEADER)
+    assert age(msgspec.structs.replace(HEADER, commit_time=moment, run_id="y"))[0] <= age(HEADER)[0]
 
 
 # a disk that fills up
