@@ -12,6 +12,7 @@ from dashboard.columns import INDENT, WIDTH, aligned, total, widths, wrapped
 from dashboard.where import known, results_folder, tell_problems
 from groundspeed.errors import UserError
 from groundspeed.locations.place import READ_HELP, place
+from groundspeed.whole_files import replace_output
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -106,6 +107,6 @@ def _write(path: Path, table: dict[str, Any]) -> None:
         sys.stdout.write(text)
         return
     try:
-        path.write_text(text, encoding="utf-8")
+        replace_output(path, text.encode())
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from error

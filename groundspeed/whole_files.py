@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,26 @@ def replace_whole(path: Path, payload: bytes) -> None:
     """Write a file, and its folder: a reader sees the old one or the new. Raises OSError, and leaves nothing torn."""
     with _written(path, payload) as temporary:
         os.replace(temporary, path)
+
+
+def replace_output(path: Path, payload: bytes) -> None:
+    """Write a file that somebody named: the old one or the new, where a link leads, with the mode that it has.
+
+    What is no file (a pipe, /dev/stdout), or lies in a folder that takes no other, is written as it is. Raises OSError
+    that names the path.
+    """
+    try:
+        mode = path.stat().st_mode if path.exists() else None  # not by resolve(): where /dev/stdout leads has no name
+        target = path.resolve()
+        if mode is not None and not (stat.S_ISREG(mode) and os.access(target.parent, os.W_OK)):
+            path.write_bytes(payload)
+            return
+        replace_whole(target, payload)
+        if mode is not None:
+            os.chmod(target, stat.S_IMODE(mode))
+    except OSError as error:
+        error.filename = str(path)
+        raise
 
 
 def add_whole(path: Path, payload: bytes) -> bool:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from groundspeed.errors import UserError
 from groundspeed.locations.place import folder
 from groundspeed.project import Project, find_project, near, shown
+from groundspeed.whole_files import replace_output
 
 if TYPE_CHECKING:
     from groundspeed.calibrate.probes import Probe
@@ -168,7 +169,7 @@ def _markdown(project: Project, results: Path, check: bool) -> int:
     if check:
         print(f"groundspeed: {PAGE}: the calibration is stale; type: groundspeed calibrate --markdown", file=sys.stderr)
         return 1
-    path.write_text(after, encoding="utf-8")
+    replace_output(path, after.encode())
     print(f"{PAGE}: calibration written from {folder}")
     return 0
 

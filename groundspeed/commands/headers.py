@@ -8,6 +8,7 @@ from pathlib import Path
 from groundspeed.commands.standing import nothing_stands, standing_here
 from groundspeed.errors import UserError
 from groundspeed.project import Project, shown
+from groundspeed.whole_files import replace_output
 
 
 def write_headers(project: Project, results: Path, machine: str, tiers: tuple[str, ...], check: bool) -> int:
@@ -24,6 +25,6 @@ def write_headers(project: Project, results: Path, machine: str, tiers: tuple[st
         print(f"groundspeed: stale headers: {names}; type: groundspeed table --headers", file=sys.stderr)
         return 1
     for path, text in changed.items():
-        path.write_text(text, encoding="utf-8")
+        replace_output(path, text.encode())
     print(f"{counted(len(changed), 'header')} written" if changed else "the headers are up to date")
     return 0

@@ -23,6 +23,7 @@ from groundspeed.locations.mirror import mirrored
 from groundspeed.locations.place import READ_HELP, place
 from groundspeed.project import Project, find_project, near, shown
 from groundspeed.records import QUANTITIES
+from groundspeed.whole_files import replace_output
 
 if TYPE_CHECKING:
     from groundspeed.records import Record
@@ -164,6 +165,6 @@ def _readme(project: Project, results: Path, check: bool) -> int:
         print(f"groundspeed: {names}: the speed table is stale; type: groundspeed table --readme", file=sys.stderr)
         return 1
     for path, text in stale.items():
-        path.write_text(text, encoding="utf-8")
+        replace_output(path, text.encode())
     print(f"{names}: speed table written from {folder}")
     return 0

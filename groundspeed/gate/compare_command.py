@@ -28,6 +28,7 @@ from groundspeed.locations.mirror import mirrored
 from groundspeed.locations.place import READ_HELP, place
 from groundspeed.project import find_project
 from groundspeed.report.style import Style, clip, pad
+from groundspeed.whole_files import replace_output
 
 FAILING = (Verdict.REGRESSED, Verdict.BROKEN)
 MEASURED = (Verdict.REGRESSED, Verdict.IMPROVED, Verdict.UNCHANGED, Verdict.AMBIGUOUS)
@@ -58,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     if args.metric:
         comparisons = _of_metrics(comparisons, args.metric)
     if args.json is not None:
-        args.json.write_bytes(_json(base, head, comparisons))
+        replace_output(args.json, _json(base, head, comparisons))
     print(render(base, head, comparisons, Style.of(), everything=args.all))
     if not any(comparison.verdict in MEASURED for comparison in comparisons):
         return NOTHING

@@ -44,6 +44,7 @@ from groundspeed.project import Project, find_project
 from groundspeed.report.style import Style
 from groundspeed.report.units import counted
 from groundspeed.selection import Selection
+from groundspeed.whole_files import replace_output
 
 COULD_NOT_MEASURE = 2
 KEPT = "what was judged is kept: type it again to go on"  # of interrupted runs of many gates: soaks and trials
@@ -201,7 +202,7 @@ def _write_files(args: argparse.Namespace, report: Report) -> list[str]:
             continue
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(render())
+            replace_output(path, render())
         except OSError as error:
             problems.append(f"{path} cannot be written: {error.strerror}")
     return problems
