@@ -53,10 +53,10 @@ def narrowing(arguments: argparse.Namespace, results: Path) -> Narrowing:
     if kept is not None:
         for name, value in typed.items():
             _check_same(arguments.resume, name, value, getattr(kept, name))
-        shard = "{}/{}".format(*parse_shard(arguments.shard)) if arguments.shard else ""
+        shard = "{}/{}".format(*parse_shard(arguments.shard)) if arguments.shard is not None else ""
         _check_same(arguments.resume, "shard", shard, kept.shard.label if kept.shard else "")
         return kept
-    if arguments.resume and arguments.shard:
+    if arguments.resume and arguments.shard is not None:
         raise UserError(f"run {arguments.resume} did not begin as a shard: leave --shard out, or run without --resume")
     was = _tier_of_records(results, arguments.resume) if arguments.resume else None
     if was and typed["tier"]:

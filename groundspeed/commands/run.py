@@ -115,7 +115,7 @@ def _run_here(arguments: argparse.Namespace) -> int:
         first_call=read_subset(plan.project.root) if chosen.first_call else (),
     )
     sweeping.check_first_calls(opened, there)
-    if arguments.shard and chosen.shard is None:
+    if arguments.shard is not None and chosen.shard is None:
         chosen = msgspec.structs.replace(chosen, shard=sweeping.shard_of(opened, there, arguments.shard))
     if chosen.shard is not None:
         there = {operator: patterns for operator, patterns in there.items() if operator in chosen.shard.operators}

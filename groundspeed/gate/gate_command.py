@@ -249,7 +249,7 @@ def _request(args: argparse.Namespace, project: Project, revisions: Revisions, w
 
 def _typed_policy(args: argparse.Namespace, config: Config) -> Config:
     """The policy with what the command line changes of it."""
-    if args.budget:
+    if args.budget is not None:
         config = replace(config, budget_seconds=parse_duration(args.budget, "--budget"))
     if args.allow_untouched:
         config = replace(config, untouched="pass")

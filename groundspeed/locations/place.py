@@ -43,6 +43,8 @@ Location = Branch | Bucket
 
 def place(text: str) -> Path | Location:
     """A folder or a location, as an argument's type. Raises argparse.ArgumentTypeError for what is neither."""
+    if not text:  # Path("") would be the folder one is in
+        raise argparse.ArgumentTypeError(f"it is empty: expected {FORMS}")
     if text.startswith(_GIT):
         repository, _, branch = text.removeprefix(_GIT).rpartition("#")
         if not branch:

@@ -11,6 +11,7 @@ import pytest
 
 from groundspeed import nvml
 from groundspeed.backends.base import prepare_of
+from groundspeed.cli import main
 from groundspeed.commands import durations
 from groundspeed.errors import UserError
 from groundspeed.locations.place import Bucket, place
@@ -38,6 +39,21 @@ def test_what_may_be_a_password_is_not_said_back():
     with pytest.raises(argparse.ArgumentTypeError) as caught:
         place("https:/me:secret@host/x")
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        (["run", "--shard", ""], "expected i/n"),
+        (["run", "--results", ""], "is empty"),
+        (["store", "push", ""], "is empty"),
+        (["gate", "--base", "HEAD", "--budget", ""], "is no duration"),
+    ],
+)
+def test_a_variable_of_ci_that_is_not_set_is_not_as_if_nothing_had_been_typed(typed, told, capsys):
+    """An empty shard measured everything, and an empty place was the folder one is in."""
+    assert main([*typed, "--project", str(ROOT)]) == 2
+    assert told in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("folder", ["results", "./s3:", "/tmp/s3:/x", "s3", "s3/x", "C:x"])
