@@ -107,10 +107,16 @@ def _opened(url: str) -> tuple[Any, str]:
 
 
 def _look_for_bucket(files: Any, root: str) -> None:
-    """Raises FileNotFoundError where there is no bucket at all: an empty prefix of one that is there is no fault."""
+    """Raises FileNotFoundError where there is no bucket at all: an empty prefix of one that is there is no fault.
+
+    And whatever a server that cannot be reached raises: fsspec's walk leaves out the folders that it could not list.
+    """
     spoken = files.protocol if isinstance(files.protocol, tuple) else (files.protocol,)
     if set(spoken) & {"s3", "gs"}:
         files.ls(root.partition("/")[0], refresh=True)
+    else:
+        with contextlib.suppress(FileNotFoundError):
+            files.ls(root)
 
 
 def _held(about: Mapping[str, Any]) -> Held:

@@ -262,6 +262,18 @@ def test_what_writes_results_says_where_they_go(tmp_path: Path, capsys) -> None:
         assert "groundspeed store push s3://bucket/x" in said
 
 
+@pytest.mark.parametrize("command", [["store", "pull", "{}"], ["table", "--results", "{}"]])
+def test_a_server_that_is_down_is_not_one_without_results(command, tmp_path: Path, monkeypatch, capsys) -> None:
+    """A walk of fsspec's leaves out what it cannot list, the root too, so that a pull of nothing was done."""
+    pytest.importorskip("aiohttp", reason="http:// needs aiohttp")
+    monkeypatch.setenv("GROUNDSPEED_CACHE", str(tmp_path / "cache"))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        place = f"http://127.0.0.1:{free.getsockname()[1]}/results"
+        assert main([part.format(place) for part in command]) == 2
+    assert "the server does not answer" in capsys.readouterr().err
+
+
 def test_memory_and_a_mounted_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     """Any of fsspec's file systems, and a folder elsewhere."""
     monkeypatch.setenv("GROUNDSPEED_CACHE", str(tmp_path / "cache"))
