@@ -16,6 +16,8 @@ from groundspeed.measure.kept import nbytes
 from groundspeed.measure.referee import synchronize
 from groundspeed.measure.timers.base import Run
 
+LEAST_ROUNDS = 8  # with fewer the gate has no median of a process, and would pass a call for having become slow
+
 
 def call_samples(
     runs: Sequence[Run],
@@ -26,14 +28,14 @@ def call_samples(
 ) -> list[list[tuple[float, float]]]:
     """For each run its (call, host) nanoseconds a round: until the device is done, and until the host is.
 
-    Runs alternate as in the timed rounds, forth and back. No round begins after ``seconds``, three taken. ``together``
-    is waited for before each call: ranks meet in it.
+    Runs alternate as in the timed rounds, forth and back. No round begins after ``seconds``, LEAST_ROUNDS taken.
+    ``together`` is waited for before each call: ranks meet in it.
     """
     began = time.monotonic()
     samples: list[list[tuple[float, float]]] = [[] for _ in runs]
     order = list(range(len(runs)))
     for taken in range(rounds):
-        if taken >= 3 and time.monotonic() - began > seconds:
+        if taken >= LEAST_ROUNDS and time.monotonic() - began > seconds:
             break
         for index in order:
             run = runs[index]

@@ -24,8 +24,8 @@ def test_each_call_is_timed_until_done_and_until_issued_in_alternating_order():
 
 
 def test_no_round_begins_after_the_time_allowed_but_three_are_taken():
-    assert len(calls.call_samples([lambda: time.sleep(0.01)], 50, "cpu", seconds=0.0)[0]) == 3
-    assert len(calls.call_samples([lambda: time.sleep(0.01)], 50, "cpu", seconds=0.05)[0]) < 20
+    assert len(calls.call_samples([lambda: time.sleep(0.01)], 50, "cpu", seconds=0.0)[0]) == calls.LEAST_ROUNDS
+    assert len(calls.call_samples([lambda: time.sleep(0.01)], 50, "cpu", seconds=0.1)[0]) < 20
     assert len(calls.call_samples([lambda: None], 5, "cpu")[0]) == 5
 
 
@@ -192,3 +192,10 @@ def test_a_case_that_does_not_fit_says_what_it_needs(tmp_path):
     needed = (8 << 20) * 5 + (16 << 20) * 2
     assert memory_shortage(spec, one, needed) is None
     assert memory_shortage(spec, one, needed - 1) == "needs about 0.1 GB, 0.1 GB is free"
+
+
+def test_however_slow_a_call_is_the_gate_has_enough_of_it():
+    """It took three of a call over 25 ms, and passed a change that made calls so slow without having compared them."""
+    from groundspeed.gate.series import LEAST_SAMPLES
+
+    assert calls.LEAST_ROUNDS >= LEAST_SAMPLES
