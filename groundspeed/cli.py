@@ -128,7 +128,19 @@ def _discard(stream: TextIO) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
+def _refuse_empty(argv: Sequence[str]) -> None:
+    """Raises UserError where an argument is empty: a variable that is not set, which to most options is as good as no
+    argument at all, so that everything would be measured.
+    """
+    for before, argument in zip(["groundspeed", *argv], argv, strict=False):
+        option, equals, value = argument.partition("=")
+        if not argument or (option.startswith("--") and equals and not value):
+            where = f"{option}=" if argument else f"what follows {before}"
+            raise UserError(f"{where} is empty: expected a value; is a variable not set? Without it leave it out")
+
+
 def _dispatch(argv: list[str]) -> int:
+    _refuse_empty(argv)
     arguments = _global_parser().parse_args(argv)
     if arguments.command is None:
         _global_parser().print_help()

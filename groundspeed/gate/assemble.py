@@ -19,7 +19,7 @@ from groundspeed.gate.metrics import Metric
 from groundspeed.gate.paired import PairOutcome
 from groundspeed.gate.plan import Plan, PlannedPair
 from groundspeed.gate.report import STATUS, Finding, Result, Unmeasured
-from groundspeed.gate.series import Series, judge_series, presence
+from groundspeed.gate.series import Series, judge_series, presence, too_few
 from groundspeed.gate.statuses import case_status
 from groundspeed.operator import Case
 from groundspeed.report.units import counted
@@ -198,9 +198,11 @@ def _add_metric(
     first = evidence.first[key]
     fresh = evidence.fresh.get(key, []) if metric.name in evidence.suspects.get(key, ()) else []
     has_base, has_head = presence(metric, [*first, *fresh])
-    if not has_head and (has_base or metric.name == "device_cold"):
-        reason = f"head has no {metric.label}" if has_base else f"neither side has a {metric.label}"
-        body.unmeasured.append(Unmeasured(planned.operator, planned.pair.name, case.label, reason))
+    missing = too_few(metric, [*first, *fresh])
+    if not missing and not has_head and (has_base or metric.name == "device_cold"):
+        missing = f"head has no {metric.label}" if has_base else f"neither side has a {metric.label}"
+    if missing:
+        body.unmeasured.append(Unmeasured(planned.operator, planned.pair.name, case.label, missing))
         return
     if not has_base or not has_head:
         return  # not measured on this device, or not by base: nothing has vanished

@@ -64,6 +64,18 @@ def presence(metric: Metric, outcomes: Outcomes) -> tuple[bool, bool]:
     )
 
 
+def too_few(metric: Metric, outcomes: Outcomes) -> str:
+    """What is missing where a side was measured, but not often enough in every process; else ""."""
+    if not metric.quantity:
+        return ""
+    for name in ("base", "head"):
+        counts = [len(metric.samples(getattr(outcome, name))) for outcome in outcomes]
+        if any(counts) and min(counts) < LEAST_SAMPLES:
+            wanted = f"expected {LEAST_SAMPLES} at least of each"
+            return f"{metric.label}: {min(counts)} samples of {name} from a process, {wanted}"
+    return ""
+
+
 def is_suspect(series: Series, first: Outcomes) -> bool:
     """Whether fresh processes must decide. The series must be present on both sides in every process."""
     if series.metric.method is Method.EXACT or not series.gateable:

@@ -44,16 +44,23 @@ def test_what_may_be_a_password_is_not_said_back():
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        (["run", "--shard", ""], "expected i/n"),
-        (["run", "--results", ""], "is empty"),
-        (["store", "push", ""], "is empty"),
-        (["gate", "--base", "HEAD", "--budget", ""], "is no duration"),
+        (["run", "--shard", ""], "what follows --shard is empty"),
+        (["run", "--shard="], "--shard= is empty"),
+        (["store", "push", ""], "what follows push is empty"),
+        (["check", "--dtype", "", "relu"], "what follows --dtype is empty"),
+        (["history", ""], "what follows history is empty"),
+        ([""], "what follows groundspeed is empty"),
     ],
 )
 def test_a_variable_of_ci_that_is_not_set_is_not_as_if_nothing_had_been_typed(typed, told, capsys):
     """An empty shard measured everything, and an empty place was the folder one is in."""
-    assert main([*typed, "--project", str(ROOT)]) == 2
+    assert main(typed) == 2
     assert told in capsys.readouterr().err
+
+
+def test_an_empty_place_is_not_the_folder_one_is_in():
+    with pytest.raises(argparse.ArgumentTypeError, match="is empty"):
+        place("")
 
 
 @pytest.mark.parametrize("folder", ["results", "./s3:", "/tmp/s3:/x", "s3", "s3/x", "C:x"])

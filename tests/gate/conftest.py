@@ -51,7 +51,7 @@ def environment(**more):
 
 @dataclass
 class FakeEngine:
-    """Reads COST (ns), JITTER, PEAK, ERROR, TUNED, SLOW_SHARE, FAIL, SKIP from each side's file."""
+    """Reads COST (ns), JITTER, CALLS, PEAK, ERROR, TUNED, SLOW_SHARE, FAIL, SKIP from each side's file."""
 
     requests: list = field(default_factory=list)
     lose_after: int | None = None  # processes until the device is gone
@@ -97,11 +97,14 @@ class FakeEngine:
         samples = cost * (1 + self.noise * random.standard_normal((len(request.quantities), request.rounds)))
         slow = random.random(samples.shape) < float(known.get("SLOW_SHARE", 0))
         samples = np.where(slow, samples * 3, samples)
+        taken = {name: list(row) for name, row in zip(request.quantities, samples, strict=True)}
+        if "CALLS" in known:
+            del taken["call"][int(known["CALLS"]) :]
         error = float(known.get("ERROR", 1e-6))
         return Measurement(
             **given,
             status="ok",
-            samples={name: list(row) for name, row in zip(request.quantities, samples, strict=True)},
+            samples=taken,
             prepare_ns=1e6,
             first_run_ns=1e6,
             peak_memory_bytes=int(known.get("PEAK", 10**6)),

@@ -72,6 +72,30 @@ def test_a_benchmark_that_was_never_run_is_no_pass(repo, fake_engine):
     assert result.status == 2 and "0 of 5 processes" in result.report["unmeasured"][0]["reason"]
 
 
+@pytest.mark.parametrize(("base", "head", "named"), [(30, 3, "3 samples of head"), (3, 30, "3 samples of base")])
+def test_calls_too_few_for_a_median_are_no_pass(repo, base, head, named):
+    """Each of a call that takes long: they would have no verdict, and nothing would say so."""
+    repo.edit(ROW, "COST = 500", f"COST = 500\nCALLS = {base}")
+    repo.git("commit", "--all", "--message", "base")
+    repo.git("branch", "--force", "main")
+    repo.edit(ROW, f"CALLS = {base}", f"CALLS = {head}")
+    repo.commit()
+    result = repo.gate("--base", "main")
+    assert result.status == 2
+    (reason,) = {entry["reason"] for entry in result.report["unmeasured"]}
+    assert named in reason and "expected 8" in reason
+
+
+def test_a_quantity_that_base_never_had_has_not_vanished(repo):
+    repo.edit(ROW, "COST = 500", "COST = 500\nCALLS = 0")
+    repo.git("commit", "--all", "--message", "base")
+    repo.git("branch", "--force", "main")
+    repo.edit(ROW, "CALLS = 0", "CALLS = 30")
+    repo.commit()
+    result = repo.gate("--base", "main")
+    assert result.status == 0 and not result.report["unmeasured"]
+
+
 def test_a_shallow_clone_without_the_base_is_no_pass(repo, tmp_path):
     repo.edit(ROW, "COST = 500", "COST = 501")
     repo.commit()
