@@ -1,19 +1,5 @@
-"""cuda_fused.cu takes packed weights, float32 biases, and ones where a convolution could have a scale."""
+"""cuda_fused.cu takes packed weights and float32 biases."""
 
-import torch
+from .weights import prepare
 
-from .._cuda.conv_weights import packed
-
-
-def prepare(ops, x, reduce, reduce_bias, spatial, spatial_bias, expand, expand_bias):
-    weights = (
-        *(packed(reduce), reduce_bias.float()),
-        *(packed(spatial), spatial_bias.float()),
-        *(packed(expand), expand_bias.float()),
-    )
-    ones = torch.ones(max(reduce.shape[:2]), dtype=torch.float32, device=x.device)
-
-    def run():
-        return ops.run(x, *weights, ones)
-
-    return run
+__all__ = ["prepare"]

@@ -4,73 +4,14 @@
 #pragma once
 
 #include <signal.h>
-#include <stdint.h>
 #include <ucontext.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <type_traits>
 #include <utility>
 
-#define __global__
-#define __device__
-#define __forceinline__ inline
+#include "host_scalars.h"
+
 #define __shared__ static
-#define __launch_bounds__(...)
-
-using std::max;
-using std::min;
-
-struct Index {
-  unsigned x, y, z;
-};
-static Index threadIdx, blockIdx, blockDim, gridDim;
-
-struct alignas(16) uint4 {
-  unsigned x, y, z, w;
-};
-struct alignas(8) float2 {
-  float x, y;
-};
-inline float2 make_float2(float x, float y) { return {x, y}; }
-
-struct __half {
-  uint16_t bits;
-};
-struct alignas(4) __half2 {
-  __half x, y;
-};
-
-template <typename To, typename From>
-inline To bits_as(From from) {
-  static_assert(sizeof(To) == sizeof(From));
-  To to;
-  memcpy(&to, &from, sizeof to);
-  return to;
-}
-
-inline float __half2float(__half value) {
-  const unsigned sign = (value.bits & 0x8000u) << 16, size = value.bits & 0x7fffu;
-  if (size >= 0x7c00u) return bits_as<float>(sign | 0x7f800000u | (size & 0x3ffu) << 13);
-  const float small = static_cast<float>(size) * 0x1p-24f;
-  return bits_as<float>(sign | bits_as<unsigned>(size < 0x400u ? small : bits_as<float>((size << 13) + 0x38000000u)));
-}
-
-inline __half __float2half_rn(float value) {
-  const unsigned bits = bits_as<unsigned>(value), sign = bits >> 16 & 0x8000u, size = bits & 0x7fffffffu;
-  unsigned result;
-  if (size > 0x7f800000u) result = 0x7fffu;
-  else if (size >= 0x477ff000u) result = 0x7c00u;
-  else if (size >= 0x38800000u) result = (size - 0x38000000u + 0xfffu + (size >> 13 & 1u)) >> 13;
-  else result = static_cast<unsigned>(rintf(bits_as<float>(size) * 0x1p24f));
-  return {static_cast<uint16_t>(sign | result)};
-}
-inline __half2 __floats2half2_rn(float x, float y) { return {__float2half_rn(x), __float2half_rn(y)}; }
-
-inline float __int_as_float(int value) { return bits_as<float>(value); }
-inline float __expf(float x) { return expf(x); }
-#define rsqrtf(x) (1.0f / sqrtf(x))  // later C libraries have one of their own
 
 namespace host {
 
