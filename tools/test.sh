@@ -41,8 +41,8 @@ if [ "$#" = 0 ]; then
     stage cuda "$python" -m pytest -q tests/architecture/test_cuda_builds.py
     stage triton "$python" -m groundspeed check '*/triton_*'
     # Files side by side, but not what is judged by a time that it takes, nor what shares the GPU.
-    workers=$(($(getconf _NPROCESSORS_ONLN) + 1))  # one waits for processes of its own while the others compute
-    [ "$workers" -le 4 ] || workers=4              # each may hold a browser, a worker of its own and torch
+    workers=$(getconf _NPROCESSORS_ONLN)
+    [ "$workers" -le 4 ] || workers=4  # each may hold a browser, a worker of its own and torch
     stage tests "$python" -m pytest -q --durations=15 -n "$workers" --dist loadgroup -m "not quiet and not gpu"
     stage quiet "$python" -m pytest -q --durations=5 -m "quiet or gpu"
 else

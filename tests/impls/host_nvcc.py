@@ -16,17 +16,22 @@ from typing import Any, NamedTuple
 
 import torch
 
-from tests.impls.host_cupy import Fault, placed
+from tests.impls.host_cupy import APPROXIMATIONS, Fault, placed
 from tests.paths import ROOT
 
 HERE = Path(__file__).parent
 SHARED = ROOT / "impls" / "_cuda"
 REPLACED = {"mma.cuh": "host_mma.cuh", "torch_stable.cuh": "host_stable.cuh"}
 OF_CUDA = ("cuda_runtime.h", "cuda_fp16.h", "cuda_bf16.h")
-LAUNCH = re.compile(r"(\w+)<<<(.*?)>>>\(", re.DOTALL)
-DYNAMIC = re.compile(r"extern __shared__ __align__\(\d+\) ([\w ]+?) (\w+)\[\];")
+LAUNCH = re.compile(r"(\w+(?:<[^<>;{}]*>)?)\s*<<<(.*?)>>>\(", re.DOTALL)
+DYNAMIC = re.compile(r"extern __shared__ (?:__align__\(\d+\) )?([\w ]+?) (\w+)\[\];")
+ALIGNED = re.compile(r"__shared__ (alignas\([^)]*\))")
+INSTRUCTIONS = {  # inline PTX outside of mma.cuh → the same of host_warps.h
+    r'(?s)asm volatile\("st\.global\.v4\.u32 .*?"memory"\);': "*reinterpret_cast<uint4*>(address) = words;",
+    r'asm volatile\("movmatrix.*?: "=r"\((\w+)\) : "r"\((\w+)\)\);': r"\1 = host::at_warp({host::kTranspose, \2});",
+}
 FLAGS = ("-std=c++20", "-O2", "-fPIC", "-w", "-fno-strict-aliasing", "-fsanitize=alignment")
-DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+DTYPES = (torch.float32, torch.float16, torch.bfloat16, torch.int32, torch.int64, torch.uint8)
 
 
 class Order(NamedTuple):
@@ -47,21 +52,33 @@ class HostTensor(ctypes.Structure):
 
 
 def for_host(code: str) -> str:
-    """CUDA C++ in which launches and dynamic shared memory are functions of host_warps.h."""
+    """CUDA C++ in which launches and dynamic shared memory are functions of host_warps.h, and approximations exact."""
+    for instruction, same in (APPROXIMATIONS | INSTRUCTIONS).items():
+        code = re.sub(instruction, same, code)
+    code = ALIGNED.sub(r"\1 __shared__", code)
     code = DYNAMIC.sub(r"\1* \2 = reinterpret_cast<\1*>(host::shared);", code)
-    return LAUNCH.sub(r"host::launcher(\1, \2)(", code)
+
+    def launched(match: re.Match[str]) -> str:
+        name, sizes = match.groups()
+        if re.search(rf"auto {re.escape(name)} =|\(\*{re.escape(name)}\)\(", code):
+            return f"host::launcher({name}, {sizes})("
+        return f"host::calling([&](auto... given) {{ {name}(given...); }}, {sizes})("
+
+    return LAUNCH.sub(launched, code)
 
 
 def _copied(own: Path, folder: Path) -> None:
-    for source in (SHARED, own):
+    for source in {path.parent for path in SHARED.parent.glob("*/*.cuh")} | {own}:
         (folder / source.name).mkdir(parents=True)
-        for path in source.glob("*.cu*"):
+        for path in source.glob("*.cu*" if source == own else "*.cuh"):
             code = (HERE / REPLACED.get(path.name, path)).read_text()
             (folder / source.name / path.name).write_text(for_host(code))
     for path in HERE.glob("host_*.h"):
         shutil.copy(path, folder)
     for name in OF_CUDA:
         (folder / name).write_text('#include "host_warps.h"\n')
+    constants = '#define CUDART_INF_F __builtin_inff()\n#define CUDART_NAN_F __builtin_nanf("")\n'
+    (folder / "math_constants.h").write_text(constants)
 
 
 def compiled(path: Path, folder: Path) -> Any:
@@ -69,7 +86,7 @@ def compiled(path: Path, folder: Path) -> Any:
     _copied(path.parent, folder)
     source, made, library = folder / path.parent.name / path.name, folder / "made.o", folder / "made.so"
     steps: tuple[tuple[Any, ...], ...] = (
-        ("-x", "c++", "-c", *FLAGS, f"-I{folder}", source, "-o", made),
+        ("-x", "c++", "-c", *FLAGS, f"-I{folder}", "-include", folder / "host_warps.h", source, "-o", made),
         ("-shared", made, "-o", library),  # not linked with what -fsanitize would add
     )
     for step in steps:
@@ -89,18 +106,18 @@ class Operators:
         self._library, self._order, self._processors, self._offset = library, order, processors, offset
         self.launches = 0
 
-    def run(self, *tensors: torch.Tensor) -> torch.Tensor:
-        offsets = [self._offset] + [0] * (len(tensors) - 1)
-        arrays = [placed(_bits(tensor).numpy(), offset) for tensor, offset in zip(tensors, offsets, strict=True)]
+    def run(self, *given: torch.Tensor | int) -> torch.Tensor:
+        arguments = (HostTensor * len(given))()
+        arrays = []
+        for argument, value in zip(arguments, given, strict=True):
+            if isinstance(value, torch.Tensor):
+                arrays.append(placed(_bits(value).numpy(), 0 if arrays else self._offset))
+                _describe(argument, value, arrays[-1])
+            else:
+                argument.sizes[0] = value
         kept = [array.copy() for array in arrays]
-        arguments = (HostTensor * len(tensors))()
-        for argument, tensor, array in zip(arguments, tensors, arrays, strict=True):
-            rank = tensor.dim()
-            argument.data = array.data.ptr
-            argument.sizes[:rank], argument.steps[:rank] = tensor.shape, tensor.stride()
-            argument.dimensions, argument.type = rank, DTYPES.index(tensor.dtype)
         out = HostTensor()
-        said = self._library.host_run(arguments, len(tensors), self._processors, *self._order, ctypes.byref(out))
+        said = self._library.host_run(arguments, len(given), self._processors, *self._order, ctypes.byref(out))
         self.launches = ctypes.c_int.in_dll(self._library, "host_launches").value
         if said:
             raise Fault(said.decode())
@@ -109,9 +126,18 @@ class Operators:
         return _tensor(out)
 
 
+def _describe(argument: HostTensor, tensor: torch.Tensor, array: Any) -> None:
+    rank = tensor.dim()
+    argument.data = array.data.ptr
+    argument.sizes[:rank], argument.steps[:rank] = tensor.shape, tensor.stride()
+    argument.dimensions, argument.type = rank, DTYPES.index(tensor.dtype)
+
+
 def _bits(tensor: torch.Tensor) -> torch.Tensor:
     """NumPy has no bfloat16, and NaN is no reason to call an input changed."""
-    return tensor.view(torch.int32 if tensor.dtype == torch.float32 else torch.int16)
+    return (
+        tensor.view({4: torch.int32, 2: torch.int16}[tensor.element_size()]) if tensor.is_floating_point() else tensor
+    )
 
 
 def _tensor(out: HostTensor) -> torch.Tensor:

@@ -10,6 +10,7 @@
 #define __global__
 #define __device__
 #define __forceinline__ inline
+#define __align__(bytes) alignas(bytes)
 #define __launch_bounds__(...)
 
 using std::max;
@@ -79,6 +80,13 @@ inline __nv_bfloat16 __float2bfloat16_rn(float value) {
   return {static_cast<uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16)};
 }
 
+struct alignas(4) __nv_bfloat162 {
+  __nv_bfloat16 x, y;
+};
+inline __nv_bfloat162 __floats2bfloat162_rn(float x, float y) {
+  return {__float2bfloat16_rn(x), __float2bfloat16_rn(y)};
+}
+
 inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
   const uint64_t both = static_cast<uint64_t>(high) << 32 | low;
   unsigned result = 0;
@@ -92,5 +100,6 @@ template <typename T>
 void __stcs(T* place, T value) { *place = value; }
 
 inline float __int_as_float(int value) { return bits_as<float>(value); }
+inline float __fdividef(float x, float y) { return x / y; }
 inline float __expf(float x) { return expf(x); }
 #define rsqrtf(x) (1.0f / sqrtf(x))  // later C libraries have one of their own

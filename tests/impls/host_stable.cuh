@@ -22,7 +22,18 @@ std::string joined(const P&... parts) {
   return text.str();
 }
 
-enum class ScalarType { Float, Half, BFloat16 };
+enum class ScalarType { Float, Half, BFloat16, Int, Long, Byte };  // host_nvcc.py has the same order
+
+inline int64_t bytes_of(ScalarType type) {
+  constexpr int64_t kBytes[] = {4, 2, 2, 4, 8, 1};
+  return kBytes[static_cast<int>(type)];
+}
+
+struct Sizes {
+  std::vector<int64_t> each;
+  Sizes(std::initializer_list<int64_t> sizes) : each(sizes) {}
+  Sizes(const int64_t* sizes, size_t count) : each(sizes, sizes + count) {}
+};
 
 struct Tensor {  // host_nvcc.py has the same
   void* data;
@@ -33,9 +44,18 @@ struct Tensor {  // host_nvcc.py has the same
 
   int64_t dim() const { return dimensions; }
   int64_t size(int i) const { return sizes[i]; }
+  int64_t stride(int i) const { return steps[i]; }
   ScalarType scalar_type() const { return type; }
-  int64_t element_size() const { return type == ScalarType::Float ? 4 : 2; }
+  int64_t element_size() const { return bytes_of(type); }
   int get_device_index() const { return 0; }
+  bool is_cpu() const { return false; }
+  bool is_contiguous() const {
+    int64_t step = 1;
+    for (int i = dimensions - 1; i >= 0; step *= sizes[i--]) {
+      if (sizes[i] != 1 && steps[i] != step) return false;
+    }
+    return true;
+  }
   void* data_ptr() const { return data; }
   const void* const_data_ptr() const { return data; }
   void* mutable_data_ptr() const { return data; }
@@ -46,7 +66,8 @@ struct Tensor {  // host_nvcc.py has the same
   }
 };
 
-inline Tensor empty(const std::vector<int64_t>& sizes, ScalarType type) {
+inline Tensor empty(const Sizes& given, ScalarType type) {
+  const std::vector<int64_t>& sizes = given.each;
   Tensor made = {nullptr, {}, {}, static_cast<int>(sizes.size()), type};
   int64_t step = 1;
   for (int i = made.dimensions - 1; i >= 0; --i) {
@@ -60,9 +81,16 @@ inline Tensor empty(const std::vector<int64_t>& sizes, ScalarType type) {
 
 static Tensor result;
 
+// Numbers come in the place of a tensor's first size.
+template <typename P>
+P argument(const Tensor& given) {
+  if constexpr (std::is_same_v<P, Tensor>) return given;
+  else return static_cast<P>(given.sizes[0]);
+}
+
 template <typename... P, size_t... I>
 void call(Tensor (*run)(P...), const Tensor* arguments, std::index_sequence<I...>) {
-  result = run(arguments[I]...);
+  result = run(argument<P>(arguments[I])...);
 }
 
 template <typename... P>
@@ -80,12 +108,16 @@ std::string called(Tensor (*run)(P...), const Tensor* arguments, int count) {
 
 namespace torch::stable {
 
-inline host::Tensor new_empty(const host::Tensor& like, const std::vector<int64_t>& sizes) {
+inline host::Tensor new_empty(const host::Tensor& like, const host::Sizes& sizes) {
   return host::empty(sizes, like.type);
 }
 
+inline host::Tensor new_empty(const host::Tensor&, const host::Sizes& sizes, host::ScalarType type) {
+  return host::empty(sizes, type);
+}
+
 inline host::Tensor empty_like(const host::Tensor& like) {
-  return host::empty({like.sizes, like.sizes + like.dimensions}, like.type);
+  return host::empty(host::Sizes(like.sizes, like.dimensions), like.type);
 }
 
 inline host::Tensor contiguous(const host::Tensor& tensor) {

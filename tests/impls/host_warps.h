@@ -22,17 +22,24 @@
 #include "host_scalars.h"
 
 #define __host__
+#define __shared__ static
 #define __syncwarp() host::at_warp({host::kSync})
+
+struct dim3 {
+  unsigned x, y, z;
+  dim3(int64_t x, int64_t y = 1, int64_t z = 1)
+      : x(static_cast<unsigned>(x)), y(static_cast<unsigned>(y)), z(static_cast<unsigned>(z)) {}
+};
 
 namespace host {
 
-enum Operation { kSync, kShuffle, kLoad, kLoadTransposed, kMultiplyHalf, kMultiplyBfloat16 };
+enum Operation { kSync, kShuffle, kFromLane, kTranspose, kLoad, kLoadTransposed, kMultiplyHalf, kMultiplyBfloat16 };
 
 // What a lane brings to an instruction of its warp.
 struct Brought {
   Operation operation;
-  uint32_t address = 0;  // into shared memory; of a shuffle the value
-  int distance = 0;      // of a shuffle: to the other lane, by exclusive or
+  uint32_t address = 0;  // into shared memory; of a shuffle or a transposition the value
+  int distance = 0;      // of a shuffle: to the other lane by exclusive or, or its number
   uint32_t* out = nullptr;
   float* sums = nullptr;
   const uint32_t* a = nullptr;
@@ -170,10 +177,27 @@ __attribute__((optimize("O3"))) inline void multiply(Lane* warp, const float* va
   }
 }
 
-inline void shuffle(Lane* warp) {
+inline void shuffle(Lane* warp, bool numbered) {
   uint32_t values[kWarpLanes];
   for (int i = 0; i < kWarpLanes; ++i) values[i] = warp[i].brought.address;
-  for (int i = 0; i < kWarpLanes; ++i) warp[i].brought.address = values[i ^ warp[i].brought.distance];
+  for (int i = 0; i < kWarpLanes; ++i) {
+    const int distance = warp[i].brought.distance;
+    warp[i].brought.address = values[numbered ? distance % kWarpLanes : i ^ distance];
+  }
+}
+
+// PTX ISA, "movmatrix".
+inline void transpose(Lane* warp) {
+  uint16_t matrix[8][8];
+  for (int i = 0; i < kWarpLanes; ++i) {
+    for (int half = 0; half < 2; ++half) {
+      matrix[i / 4][i % 4 * 2 + half] = static_cast<uint16_t>(warp[i].brought.address >> 16 * half);
+    }
+  }
+  for (int i = 0; i < kWarpLanes; ++i) {
+    const int column = i / 4, row = i % 4 * 2;
+    warp[i].brought.address = matrix[row][column] | static_cast<uint32_t>(matrix[row + 1][column]) << 16;
+  }
 }
 
 // All lanes wait for the same instruction: it is done.
@@ -182,7 +206,8 @@ inline void perform(Lane* warp) {
   for (int i = 0; i < kWarpLanes; ++i) {
     if (warp[i].brought.operation != operation) fail("lanes of a warp at different instructions");
   }
-  if (operation == kShuffle) shuffle(warp);
+  if (operation == kShuffle || operation == kFromLane) shuffle(warp, operation == kFromLane);
+  if (operation == kTranspose) transpose(warp);
   if (operation == kLoad || operation == kLoadTransposed) load_matrices(warp, operation == kLoadTransposed);
   if (operation == kMultiplyHalf) multiply(warp, values_of_bits<__half, __half2float>());
   if (operation == kMultiplyBfloat16) multiply(warp, values_of_bits<__nv_bfloat16, __bfloat162float>());
@@ -199,7 +224,8 @@ inline void begin() {
 
 __attribute__((noinline)) inline void resume(int thread) {
   current = lanes + thread;
-  threadIdx = {static_cast<unsigned>(thread), 0, 0};
+  const unsigned row = thread / blockDim.x;
+  threadIdx = {thread % blockDim.x, row % blockDim.y, row / blockDim.y};
   if (_setjmp(scheduler)) return;
   if (current->begun) _longjmp(current->at, 1);
   current->begun = true;
@@ -266,10 +292,13 @@ inline unsigned char* guarded(int64_t bytes, int alignment) {
   return inner + (room - bytes) / alignment * alignment;
 }
 
-inline void launch(int64_t grid, int block, int64_t bytes, const void* kernel) {
+inline void launch(dim3 grid, dim3 threads, int64_t bytes, const void* kernel) {
+  const int block = static_cast<int>(threads.x * threads.y * threads.z);
   const int most = allowed.count(kernel) ? allowed[kernel] : kSharedUsual;
-  if (grid < 1 || grid > 0x7fffffff || block < 1 || block > kMostThreads) said = "a launch of a wrong size";
-  else if (block % kWarpLanes != 0) said = "a launch of parts of warps: not modelled";
+  if (grid.x < 1 || grid.x > 0x7fffffff || grid.y < 1 || grid.y > 0xffff || grid.z < 1 || grid.z > 0xffff ||
+      block < 1 || block > kMostThreads) {
+    said = "a launch of a wrong size";
+  } else if (block % kWarpLanes != 0) said = "a launch of parts of warps: not modelled";
   else if (bytes > most) said = "a launch with more shared memory than was allowed";
   if (said) return;
   ++launches;
@@ -280,19 +309,32 @@ inline void launch(int64_t grid, int block, int64_t bytes, const void* kernel) {
   sigaction(SIGBUS, &action, before + 1);
   shared_bytes = static_cast<int>(bytes);
   shared = guarded(bytes, 128);
-  gridDim = {static_cast<unsigned>(grid), 1, 1};
-  blockDim = {static_cast<unsigned>(block), 1, 1};
-  for (unsigned i = 0; i < grid && !said; ++i) {
-    blockIdx = {i, 0, 0};
-    run_block(block);
+  gridDim = {grid.x, grid.y, grid.z};
+  blockDim = {threads.x, threads.y, threads.z};
+  for (unsigned z = 0; z < grid.z; ++z) {
+    for (unsigned y = 0; y < grid.y; ++y) {
+      for (unsigned x = 0; x < grid.x && !said; ++x) {
+        blockIdx = {x, y, z};
+        run_block(block);
+      }
+    }
   }
   sigaction(SIGSEGV, before, nullptr);
   sigaction(SIGBUS, before + 1, nullptr);
 }
 
-// What `kernel<<<grid, block, bytes, stream>>>(arguments)` becomes.
+// What `name<<<grid, block, bytes, stream>>>(arguments)` becomes where the name is a function's or a template's.
+template <typename Call>
+auto calling(Call call, dim3 grid, dim3 block, int64_t bytes, void*) {
+  return [=](auto... arguments) {
+    body = [=] { call(arguments...); };
+    launch(grid, block, bytes, nullptr);
+  };
+}
+
+// And where it is a variable: how much shared memory was allowed is known by its address.
 template <typename... P>
-auto launcher(void (*kernel)(P...), int64_t grid, int block, int64_t bytes, void*) {
+auto launcher(void (*kernel)(P...), dim3 grid, dim3 block, int64_t bytes, void*) {
   return [=](std::type_identity_t<P>... arguments) {
     body = [=] { kernel(arguments...); };
     launch(grid, block, bytes, reinterpret_cast<const void*>(kernel));
@@ -308,6 +350,11 @@ V __shfl_xor_sync(unsigned, V value, int distance) {
   return bits_as<V>(host::at_warp({host::kShuffle, bits_as<uint32_t>(value), distance}));
 }
 
+template <typename V>
+V __shfl_sync(unsigned, V value, int lane) {
+  return bits_as<V>(host::at_warp({host::kFromLane, bits_as<uint32_t>(value), lane}));
+}
+
 using cudaStream_t = void*;
 enum cudaError_t { cudaSuccess, cudaErrorLaunchFailure };
 enum cudaDeviceAttr {
@@ -320,6 +367,11 @@ enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
 inline cudaError_t cudaGetLastError() { return host::said ? cudaErrorLaunchFailure : cudaSuccess; }
 inline const char* cudaGetErrorString(cudaError_t) { return host::said ? host::said : "too much of something"; }
 
+inline cudaError_t cudaGetDevice(int* device) {
+  *device = 0;
+  return cudaSuccess;
+}
+
 inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   *value = attribute == cudaDevAttrMultiProcessorCount             ? host::processors
            : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? host::kSharedMost
@@ -327,9 +379,10 @@ inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, 
   return cudaSuccess;
 }
 
-inline cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, int value) {
+template <typename Kernel>
+cudaError_t cudaFuncSetAttribute(Kernel* kernel, cudaFuncAttribute, int value) {
   if (value > host::kSharedMost) return cudaErrorLaunchFailure;
-  host::allowed[kernel] = value;
+  host::allowed[reinterpret_cast<const void*>(kernel)] = value;
   return cudaSuccess;
 }
 
