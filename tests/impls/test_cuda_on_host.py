@@ -36,7 +36,7 @@ WALKS = [  # shape, multiprocessors: several tiles a block, the taps' rows betwe
     ({"N": 2, "C": 64, "E": 128, "H": 12, "W": 56}, 2),
     ({"N": 30, "C": 64, "E": 64, "H": 4, "W": 8}, 1),  # tiles across many images
     ({"N": 5, "C": 33, "E": 50, "H": 200, "W": 1}, 2),
-    ({"N": 2, "C": 20, "E": 64, "H": 3, "W": 160}, 1),  # rows so long that taps reach beyond a tile before the first
+    ({"N": 1, "C": 20, "E": 64, "H": 6, "W": 160}, 2),  # taps of the second block reach beyond a tile before it
     ({"N": 3, "C": 40, "E": 72, "H": 8, "W": 8}, 7),  # fewer tiles than multiprocessors
 ]
 ELSEWHERE = [  # shape, elements that x begins beside a multiple of 16 bytes
