@@ -1,8 +1,9 @@
 """A stand-in for nvcc and torch's operators: a ``.cu`` file is compiled by g++ and run on the CPU.
 
 Its own code runs, on the device's side and on the host's: which kernel is chosen, sizes, alignment, launches. Replaced
-are the two headers in which instructions of the GPU and torch are named (host_mma.cuh, host_stable.cuh), ``<<<>>>`` and
-the declaration of dynamic shared memory. host_warps.h says how threads run and what counts as a fault.
+are the two headers in which instructions of the GPU and torch are named (host_mma.cuh, host_stable.cuh), inline PTX
+that stands elsewhere (INSTRUCTIONS), ``<<<>>>`` and the declaration of dynamic shared memory. host_warps.h says how
+threads run and what counts as a fault.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def _copied(own: Path, folder: Path) -> None:
 
 
 def compiled(path: Path, folder: Path) -> Any:
-    """The library of a ``.cu`` file, made in an empty folder; the file may include impls/_cuda and its neighbours."""
+    """The library of a ``.cu`` file, made in an empty folder; it may include headers of all of impls/."""
     _copied(path.parent, folder)
     source, made, library = folder / path.parent.name / path.name, folder / "made.o", folder / "made.so"
     steps: tuple[tuple[Any, ...], ...] = (
